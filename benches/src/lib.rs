@@ -1,0 +1,1 @@
+//! Benchmark programs: storm-perf topologies, raw controls, HdrHistogram reports.

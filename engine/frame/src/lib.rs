@@ -1,0 +1,1 @@
+//! Frames: the batch of tuples that moves as one unit through a ring or a socket.

@@ -1,0 +1,1 @@
+//! Single-producer rings between cores, the doorbell that wakes a parked core, and the idle policy.

@@ -1,0 +1,1 @@
+//! Ringstorm: Apache Storm's model on a thread-per-core io_uring runtime.

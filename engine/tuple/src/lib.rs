@@ -1,0 +1,1 @@
+//! Tuples: typed and dynamic values, their bytes, their views and the hash that places keys.

@@ -1,0 +1,1 @@
+//! Shared vocabulary: ids, topology, configuration, validation, numbering and placement; no I/O.

