@@ -1,0 +1,122 @@
+//! Waiting for the eventfd with an io_uring that serves nothing else.
+//!
+//! The poll is armed once and posts a completion for each write of the eventfd, whatever its count; so the count is
+//! never read back, and a wake-up needs no second system call. The ringers write only while the core is parked, so that
+//! completions are few.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode};
+use rustix::io::Errno;
+
+use super::ParkKind;
+use crate::Doorbell;
+
+/// One poll is ever in flight; the completion queue is twice as long.
+const ENTRIES: u32 = 8;
+
+/// An io_uring with the poll of one doorbell's eventfd.
+pub(super) struct UringWait {
+    /// Declared before the doorbell, so that the poll ends before the eventfd is closed.
+    ring: IoUring,
+    doorbell: Doorbell,
+    kind: ParkKind,
+    armed: bool,
+    enter: EnterFlags,
+}
+
+impl std::fmt::Debug for UringWait {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("UringWait")
+            .field("kind", &self.kind)
+            .field("armed", &self.armed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl UringWait {
+    /// # Errors
+    ///
+    /// The operating system's, when no io_uring can be set up or it cannot wait with a time-out.
+    pub(super) fn new(doorbell: &Doorbell) -> io::Result<Self> {
+        let deferred = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(ENTRIES);
+        let (ring, kind) = match deferred {
+            Ok(ring) => (ring, ParkKind::UringDeferred),
+            Err(_) => (IoUring::builder().build(ENTRIES)?, ParkKind::Uring),
+        };
+        if !ring.params().is_feature_ext_arg() {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        // Otherwise a parked core shows up as one that waits for a disk.
+        let enter = if ring.params().is_feature_no_iowait() { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
+        let mut wait = Self { ring, doorbell: doorbell.clone(), kind, armed: false, enter };
+        // Saves the lookup of the descriptor at each wait; older kernels do not know it.
+        let _ = wait.ring.submitter().register_ring_fd();
+        wait.arm()?;
+        // A kernel that does not know multishot polls says so now.
+        wait.ring.submit()?;
+        wait.reap()?;
+        Ok(wait)
+    }
+
+    pub(super) fn kind(&self) -> ParkKind {
+        self.kind
+    }
+
+    /// Waits until the eventfd was written since the last wait or `timeout` is over. Returns whether it was written;
+    /// signals of the operating system end the wait early.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses to wait or to poll. No write is lost: the eventfd keeps its count.
+    pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
+        if !self.armed {
+            self.arm()?;
+        }
+        // A completion that is here already is a ring. It may be for this very sleep, so it must not be skipped.
+        if self.reap()? {
+            return Ok(true);
+        }
+        let timeout = Timespec::from(timeout);
+        let arguments = SubmitArgs::new().timespec(&timeout);
+        match self.ring.submitter().submit_with_args_and_flags(1, &arguments, self.enter) {
+            Ok(_) => {}
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => {}
+                _ => return Err(error),
+            },
+        }
+        self.reap()
+    }
+
+    /// Takes all completions. Returns whether there was one.
+    fn reap(&mut self) -> io::Result<bool> {
+        let mut rung = false;
+        for completion in self.ring.completion() {
+            rung = true;
+            if !cqueue::more(completion.flags()) {
+                self.armed = false;
+            }
+            if completion.result() < 0 {
+                return Err(io::Error::from_raw_os_error(-completion.result()));
+            }
+        }
+        Ok(rung)
+    }
+
+    /// Queues the poll; the next submit arms it.
+    fn arm(&mut self) -> io::Result<()> {
+        let fd = Fd(self.doorbell.as_fd().as_raw_fd());
+        let poll = opcode::PollAdd::new(fd, rustix::event::PollFlags::IN.bits().into()).multi(true).build();
+        // SAFETY: a poll carries no pointers; its descriptor is kept open by `self.doorbell` for as long as the ring
+        // exists. Attacked by the tests in `tests/park.rs`.
+        let queued = unsafe { self.ring.submission().push(&poll) };
+        queued.map_err(|_| io::Error::other("the submission queue of a parker is full"))?;
+        self.armed = true;
+        Ok(())
+    }
+}
