@@ -16,8 +16,12 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod graph;
 pub mod id;
 mod names;
 pub mod numbering;
+pub mod placement;
+#[cfg(test)]
+mod testing;
 pub mod topology;
 pub mod validate;

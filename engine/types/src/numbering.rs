@@ -110,7 +110,7 @@ pub fn number(topology: &Topology, config: &Config, default_acker_count: u32) ->
     let ackers = config.acker_executors()?.unwrap_or(default_acker_count);
     let mut counts = vec![(ComponentId::from_static(ACKER_COMPONENT), ackers, ackers)];
     for (id, component) in &topology.components {
-        counts.push((id.clone(), tasks_wanted(component, config)?, executors_wanted(component)));
+        counts.push((id.clone(), tasks_wanted(component, config)?, executor_count(component, config)?));
     }
     let total = counts.iter().map(|(_, tasks, _)| u64::from(*tasks)).sum();
     if total > u64::from(keys::MAX_TASKS) {
@@ -176,6 +176,15 @@ pub fn tasks_wanted(component: &Component, config: &Config) -> Result<u32, Confi
         None => config.max_task_parallelism()?,
     };
     Ok(limit.map_or(asked, |limit| asked.min(limit)))
+}
+
+/// The number of executors that a component gets: as many as it asks for, but no more than it has tasks, and at least
+/// one if it has any.
+///
+/// # Errors
+/// Those of [`tasks_wanted`].
+pub fn executor_count(component: &Component, config: &Config) -> Result<u32, ConfigError> {
+    Ok(executors_wanted(component).max(1).min(tasks_wanted(component, config)?))
 }
 
 #[cfg(test)]
