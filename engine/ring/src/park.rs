@@ -50,7 +50,7 @@ pub enum ParkerError {
     Taken,
 }
 
-/// Puts the core that owns it to sleep; see the [module](self).
+/// Puts the core that owns it to sleep; see the module.
 #[derive(Debug)]
 pub struct Parker {
     doorbell: Doorbell,
