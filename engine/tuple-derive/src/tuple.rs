@@ -1,0 +1,232 @@
+//! `#[derive(Tuple)]`.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::ext::IdentExt;
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    Data, DeriveInput, Error, Field, Fields, GenericParam, Ident, Index, Lifetime, Result, Type, TypeReference,
+    parse_quote,
+};
+
+use crate::attributes::{refuse_on, root_path};
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let root = root_path(&input.attrs)?;
+    let fields = named_fields(input)?;
+    let lifetime = only_lifetime(input)?;
+    for field in &fields {
+        refuse_on(&field.attrs, "fields")?;
+    }
+
+    let name = &input.ident;
+    let visibility = &input.vis;
+    let view = format_ident!("{}View", name);
+    let idents: Vec<&Ident> = fields.iter().filter_map(|field| field.ident.as_ref()).collect();
+    let names: Vec<String> = idents.iter().map(|ident| ident.unraw().to_string()).collect();
+    // How a field lies in a payload does not depend on how long the struct borrows, so one lifetime serves for all.
+    let types: Vec<Type> = fields.iter().map(|field| with_static_lifetime(&field.ty)).collect();
+    let own_types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
+    let indices: Vec<usize> = (0..fields.len()).collect();
+    let members: Vec<Index> = indices.iter().map(|index| Index::from(*index)).collect();
+    let (generics, arguments) = match &lifetime {
+        Some(lifetime) => (quote!(<#lifetime>), quote!(<#lifetime>)),
+        None => (quote!(), quote!()),
+    };
+    let view_doc = format!("A [`{name}`] as it lies in a payload: one method per field.");
+    let field_docs = names.iter().map(|name| format!("The field `{name}`."));
+
+    Ok(quote! {
+        #[doc = #view_doc]
+        #[derive(::core::clone::Clone, ::core::marker::Copy)]
+        #visibility struct #view<'v>(
+            #(<#types as #root::Field>::Native<'v>,)*
+            ::core::marker::PhantomData<&'v [u8]>,
+        );
+
+        impl<'v> #view<'v> {
+            #(
+                #[doc = #field_docs]
+                #[inline]
+                #[must_use]
+                #visibility fn #idents(self) -> <#types as #root::Field>::Native<'v> {
+                    self.#members
+                }
+            )*
+        }
+
+        impl ::core::fmt::Debug for #view<'_> {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                formatter
+                    .debug_struct(::core::stringify!(#name))
+                    #(.field(#names, &self.#members))*
+                    .finish()
+            }
+        }
+
+        const _: () = {
+            use #root::derived as __derived;
+
+            /// The root of a payload: the fields in order, without alignment or padding.
+            #[repr(C)]
+            struct __Archived(#(<#types as __derived::Field>::Archived),*);
+
+            const __FIXED: bool = true #(&& <#types as __derived::Field>::FIXED)*;
+
+            // SAFETY: what is written, read and checked below are the same fields in the same order.
+            unsafe impl #generics #root::Tuple for #name #arguments {
+                type View<'v> = #view<'v>;
+
+                const FIELDS: &'static [&'static str] = &[#(#names),*];
+                const KINDS: &'static [__derived::Kind] = &[#(<#types as __derived::Field>::KIND),*];
+                const LAYOUT: __derived::LayoutHash = __derived::LayoutHash::of(Self::FIELDS, Self::KINDS);
+                const FIXED_SIZE: ::core::option::Option<usize> = if __FIXED {
+                    ::core::option::Option::Some(::core::mem::size_of::<__Archived>())
+                } else {
+                    ::core::option::Option::None
+                };
+
+                #[inline]
+                fn size_hint(&self) -> usize {
+                    ::core::mem::size_of::<__Archived>()
+                        #(+ <#own_types as __derived::Field>::out_of_line_bytes(&self.#idents))*
+                }
+
+                #[inline]
+                fn serialize(
+                    &self,
+                    out: &mut ::std::vec::Vec<u8>,
+                ) -> ::core::result::Result<(), __derived::EncodeError> {
+                    // SAFETY: every field's slot is resolved, and there is no padding between them.
+                    unsafe {
+                        __derived::encode::<__Archived, _>(
+                            out,
+                            #root::Tuple::size_hint(self),
+                            |_encoder| ::core::result::Result::Ok([
+                                #(<#own_types as __derived::Field>::store(&self.#idents, _encoder)?),*
+                            ] as [__derived::Stored; _]),
+                            |_stored, _slot| {
+                                #(
+                                    <#own_types as __derived::Field>::resolve(
+                                        &self.#idents,
+                                        _stored[#indices],
+                                        _slot.part(::core::mem::offset_of!(__Archived, #members)),
+                                    );
+                                )*
+                            },
+                        )
+                    }
+                }
+
+                #[inline]
+                fn field(&self, index: usize) -> __derived::FieldRef<'_> {
+                    match index {
+                        #(#indices => <#own_types as __derived::Field>::field_ref(&self.#idents),)*
+                        _ => __derived::FieldRef::Null,
+                    }
+                }
+
+                #[inline]
+                unsafe fn view(payload: &[u8]) -> #view<'_> {
+                    // SAFETY: a payload of this layout, as the caller promises.
+                    let _root: &__Archived = unsafe { __derived::root(payload) };
+                    #view(
+                        #(<#types as __derived::Field>::native(&_root.#members),)*
+                        ::core::marker::PhantomData,
+                    )
+                }
+
+                fn view_values(
+                    values: &__derived::ArchivedValues,
+                ) -> ::core::result::Result<#view<'_>, __derived::ViewError> {
+                    let _values = __derived::values_of(values, Self::FIELDS.len())?;
+                    ::core::result::Result::Ok(#view(
+                        #(__derived::field_from_dynamic::<#types>(_values, #indices, #names)?,)*
+                        ::core::marker::PhantomData,
+                    ))
+                }
+
+                unsafe fn archived_field(payload: &[u8], index: usize) -> __derived::FieldRef<'_> {
+                    // SAFETY: a payload of this layout, as the caller promises.
+                    let _root: &__Archived = unsafe { __derived::root(payload) };
+                    match index {
+                        #(#indices => <#types as __derived::Field>::archived_ref(&_root.#members),)*
+                        _ => __derived::FieldRef::Null,
+                    }
+                }
+
+                fn validate(payload: &[u8]) -> ::core::result::Result<(), __derived::ValidateError> {
+                    const LEVELS: usize = __derived::levels(&[#(<#types as __derived::Field>::LEVELS),*]);
+                    __derived::check_record::<__Archived>(payload, __FIXED, LEVELS, |_root, _validator| {
+                        #(
+                            // SAFETY: the field lies within the root, whose subtree the validator is in.
+                            unsafe {
+                                __derived::check_field::<#types>(
+                                    &raw const (*_root).#members,
+                                    #indices,
+                                    #names,
+                                    _validator,
+                                )?;
+                            }
+                        )*
+                        ::core::result::Result::Ok(())
+                    })
+                }
+            }
+        };
+    })
+}
+
+fn named_fields(input: &DeriveInput) -> Result<Vec<&Field>> {
+    let message = "a tuple is a struct with named fields: its fields are the declared fields of its stream";
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => Ok(fields.named.iter().collect()),
+            Fields::Unnamed(fields) => Err(Error::new_spanned(fields, message)),
+            Fields::Unit => Err(Error::new_spanned(&input.ident, message)),
+        },
+        Data::Enum(data) => {
+            let message = format!("{message}; an enum of units can be a field, with `#[derive(TupleField)]`");
+            Err(Error::new_spanned(data.enum_token, message))
+        }
+        Data::Union(data) => Err(Error::new_spanned(data.union_token, message)),
+    }
+}
+
+fn only_lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
+    let mut lifetime = None;
+    for parameter in &input.generics.params {
+        match parameter {
+            GenericParam::Lifetime(parameter) if lifetime.is_none() => lifetime = Some(&parameter.lifetime),
+            GenericParam::Lifetime(parameter) => {
+                let message = "a tuple has at most one lifetime: let all of its fields borrow for the same";
+                return Err(Error::new_spanned(parameter, message));
+            }
+            GenericParam::Type(_) | GenericParam::Const(_) => {
+                let message = "a tuple has no type or const parameters: a stream carries one layout, so write one \
+                               struct for each";
+                return Err(Error::new_spanned(parameter, message));
+            }
+        }
+    }
+    Ok(lifetime)
+}
+
+fn with_static_lifetime(of: &Type) -> Type {
+    struct MakeStatic;
+
+    impl VisitMut for MakeStatic {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            lifetime.ident = Ident::new("static", lifetime.ident.span());
+        }
+
+        fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+            reference.lifetime.get_or_insert_with(|| parse_quote!('static));
+            visit_mut::visit_type_reference_mut(self, reference);
+        }
+    }
+
+    let mut with_static = of.clone();
+    MakeStatic.visit_type_mut(&mut with_static);
+    with_static
+}

@@ -1,0 +1,134 @@
+//! The hash that places keys, equal to Storm's.
+//!
+//! Storm's fields grouping sends a tuple to task `floorMod(Arrays.deepHashCode(values), tasks)`. The values here are
+//! canonical, so that typed and dynamic tuples of any producer agree: every integer hashes as Java's `Long` (`u64` by
+//! its bits), every float as `Double`, strings over their UTF-16 units, bytes as `byte[]` (also inside lists, where
+//! Java would take the identity), lists as `List`, maps as `Map`, nothing as `null`. So a key goes where Storm would
+//! send it if its producers use `Long` and `Double`. Note that 1 and 1.0 are different keys, as in Java.
+
+mod java_random;
+
+use crate::{FieldRef, MAX_DEPTH};
+
+pub use java_random::JavaRandom;
+
+/// Deeper than this, values count as null. It is beyond what can be written; a tuple is grouped before it is written,
+/// and one that nests too deep must not take the stack with it.
+const MAX_HASH_DEPTH: usize = 2 * MAX_DEPTH;
+
+/// The hash of one value, as Java's `hashCode`.
+#[inline]
+#[must_use]
+pub fn java_hash(field: FieldRef<'_>) -> i32 {
+    match field {
+        FieldRef::Null => 0,
+        FieldRef::Bool(value) => bool_hash(value),
+        FieldRef::Int(value) => long_hash(value),
+        FieldRef::UInt(value) => long_hash(value.cast_signed()),
+        FieldRef::Float(value) => double_hash(value),
+        FieldRef::Str(text) => string_hash(text),
+        FieldRef::Bytes(bytes) => bytes_hash(bytes),
+        FieldRef::List(_) | FieldRef::Map(_) => nested_hash(field, 0),
+    }
+}
+
+fn nested_hash(field: FieldRef<'_>, depth: usize) -> i32 {
+    if depth == MAX_HASH_DEPTH {
+        return 0;
+    }
+    match field {
+        FieldRef::List(list) => {
+            list.iter().fold(1, |hash: i32, item| hash.wrapping_mul(31).wrapping_add(nested_hash(item, depth + 1)))
+        }
+        FieldRef::Map(map) => map
+            .iter()
+            .fold(0, |hash: i32, (key, value)| hash.wrapping_add(string_hash(key) ^ nested_hash(value, depth + 1))),
+        other => java_hash(other),
+    }
+}
+
+/// The hash of the values of a grouping's fields, as `Arrays.deepHashCode`.
+#[inline]
+#[must_use]
+pub fn fields_hash<'v>(fields: impl IntoIterator<Item = FieldRef<'v>>) -> i32 {
+    fields.into_iter().fold(1, |hash: i32, field| hash.wrapping_mul(31).wrapping_add(java_hash(field)))
+}
+
+/// The index of the task among `tasks` that a hash belongs to, as `Math.floorMod`. Zero if there are no tasks.
+#[inline]
+#[must_use]
+pub fn fields_task_index(hash: i32, tasks: usize) -> usize {
+    // Task counts fit an `i32`, as in Storm; a larger one would only use its lower part.
+    match i32::try_from(tasks) {
+        Ok(0) => 0,
+        Ok(tasks) => hash.rem_euclid(tasks) as usize,
+        Err(_) => hash.rem_euclid(i32::MAX) as usize,
+    }
+}
+
+/// The two tasks, by index, among which a partial-key grouping on these fields chooses: the less loaded, the first one
+/// if they are equal.
+///
+/// As in Storm's `PartialKeyGrouping` with fields: the hashes of the values, four bytes each, seed Java's generator.
+#[must_use]
+pub fn partial_key_choices<'v>(fields: impl IntoIterator<Item = FieldRef<'v>>, tasks: usize) -> (usize, usize) {
+    let seed = fields.into_iter().fold(1, |hash, field| fold_bytes(hash, &java_hash(field).to_be_bytes()));
+    two_choices(seed, tasks)
+}
+
+/// The same for a partial-key grouping without fields: Storm uses the bytes of the first value's text.
+#[must_use]
+pub fn partial_key_choices_of_text(text: &[u8], tasks: usize) -> (usize, usize) {
+    two_choices(bytes_hash(text), tasks)
+}
+
+fn two_choices(seed: i32, tasks: usize) -> (usize, usize) {
+    let bound = i32::try_from(tasks).unwrap_or(i32::MAX);
+    if bound == 0 {
+        return (0, 0);
+    }
+    let mut random = JavaRandom::new(i64::from(seed));
+    let first = random.next_int(bound);
+    let second = random.next_int(bound);
+    let second = if first == second { (second + 1) % bound } else { second };
+    (first as usize, second as usize)
+}
+
+#[inline]
+fn bool_hash(value: bool) -> i32 {
+    if value { 1231 } else { 1237 }
+}
+
+#[inline]
+fn long_hash(value: i64) -> i32 {
+    let bits = value.cast_unsigned();
+    ((bits ^ (bits >> 32)) as u32).cast_signed()
+}
+
+/// Every NaN hashes as Java's canonical one; zero and negative zero differ.
+#[inline]
+fn double_hash(value: f64) -> i32 {
+    const CANONICAL_NAN: i64 = 0x7ff8_0000_0000_0000;
+    long_hash(if value.is_nan() { CANONICAL_NAN } else { value.to_bits().cast_signed() })
+}
+
+#[inline]
+fn bytes_hash(bytes: &[u8]) -> i32 {
+    fold_bytes(1, bytes)
+}
+
+/// `hash = 31 * hash + byte`, for each signed byte.
+#[inline]
+fn fold_bytes(hash: i32, bytes: &[u8]) -> i32 {
+    bytes.iter().fold(hash, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed())))
+}
+
+#[inline]
+fn string_hash(text: &str) -> i32 {
+    if text.is_ascii() {
+        // Each byte is one UTF-16 unit, and not negative.
+        fold_bytes(0, text.as_bytes())
+    } else {
+        text.encode_utf16().fold(0, |hash: i32, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+    }
+}
