@@ -10,6 +10,7 @@
 
 mod error;
 pub mod keys;
+mod known;
 mod settings;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::id::ComponentId;
 
 pub use error::{ConfigError, ConfigErrors};
+pub use known::{KeyClass, KnownKey, Note, check_keys, known_key, known_keys};
 pub use settings::CorePlacement;
 
 /// Where a setting came from, in words for messages: `the command line`, `component "count"`.

@@ -5,23 +5,29 @@ use std::fmt::Write;
 /// How many names a message lists before it says how many more there are.
 const LISTED: usize = 20;
 
-/// Texts longer than this are not compared: the time would grow with the square of the length.
+/// Names longer than this are not compared edit by edit: the time grows with the square of the length.
 const COMPARED_BYTES: usize = 256;
+
+/// No more names than this are compared edit by edit, so that a large topology that is wrong throughout is still
+/// refused in a moment.
+const COMPARED_NAMES: usize = 256;
 
 /// The candidate that a mistyped name most likely stands for, if one is near: equal but for case and separators, or
 /// at most one edit for every three characters away, three at most.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = fold(name);
     let mut best: Option<(usize, &str)> = None;
+    let mut compared = 0;
     for candidate in candidates {
-        let distance = if !folded.is_empty() && fold(candidate) == folded {
-            0
-        } else if name.len() <= COMPARED_BYTES && candidate.len() <= COMPARED_BYTES {
-            strsim::osa_distance(name, candidate)
-        } else {
+        if is_same_folded(name, candidate) {
+            return Some(candidate);
+        }
+        let allowed = (candidate.len() / 3).min(3);
+        let comparable = candidate.len() <= COMPARED_BYTES && candidate.len().abs_diff(name.len()) <= allowed;
+        if !comparable || compared == COMPARED_NAMES {
             continue;
-        };
-        let allowed = (candidate.chars().count() / 3).min(3);
+        }
+        compared += 1;
+        let distance = strsim::osa_distance(name, candidate);
         if distance <= allowed && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -31,7 +37,15 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
 
 /// A name without what people mix up: case and separators.
 pub(crate) fn fold(name: &str) -> String {
-    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    folded(name).collect()
+}
+
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase)
+}
+
+fn is_same_folded(left: &str, right: &str) -> bool {
+    folded(left).next().is_some() && folded(left).eq(folded(right))
 }
 
 /// `Did you mean "x"? ` when something is near, and what exists: the tail of every "does not exist" message.

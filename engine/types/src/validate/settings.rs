@@ -1,7 +1,7 @@
-//! Rules about settings: values that no getter takes, and pairs that are legal and dangerous.
+//! Rules about settings: misspelled keys, values that no getter takes, and pairs that are legal and dangerous.
 
 use super::{Findings, Violation, Warning};
-use crate::config::Config;
+use crate::config::{Config, check_keys};
 use crate::topology::{ComponentKind, Topology};
 
 pub(super) fn check(topology: &Topology, config: &Config, findings: &mut Findings) {
@@ -20,6 +20,10 @@ pub(super) fn check(topology: &Topology, config: &Config, findings: &mut Finding
 }
 
 fn check_config(config: &Config, findings: &mut Findings) {
+    match check_keys(config) {
+        Ok(notes) => notes.into_iter().map(Warning::WithoutEffect).for_each(|warning| findings.warning(warning)),
+        Err(errors) => errors.0.into_iter().map(Violation::Config).for_each(|violation| findings.violation(violation)),
+    }
     for error in config.check_values() {
         findings.violation(Violation::Config(error));
     }

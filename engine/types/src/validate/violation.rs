@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::{ConfigError, keys};
+use crate::config::{ConfigError, Note, keys};
 use crate::id::{ComponentId, InvalidId, RESERVED_PREFIX, StreamId};
 
 /// One broken rule.
@@ -159,6 +159,8 @@ pub enum Warning {
     PendingNeverTimesOut { spout: ComponentId, max_spout_pending: u32 },
     /// A parallelism is cut by a limit.
     ParallelismCapped { component: ComponentId, asked: u32, limit: u32 },
+    /// Settings that do nothing.
+    WithoutEffect(Note),
 }
 
 impl fmt::Display for Warning {
@@ -178,6 +180,7 @@ impl fmt::Display for Warning {
                  setting, or lower the component's parallelism",
                 keys::TOPOLOGY_MAX_TASK_PARALLELISM,
             ),
+            Self::WithoutEffect(note) => write!(formatter, "{note}"),
         }
     }
 }
