@@ -215,7 +215,7 @@ impl fmt::Debug for Config {
 
 impl Serialize for Config {
     /// A map from keys to values as they are, secrets included: what is stored. What is shown goes through
-    /// the description of a plan.
+    /// [`Plan`](crate::describe::Plan).
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(key, value, _)| (key, value)))
     }

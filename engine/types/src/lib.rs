@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod cpus;
+pub mod describe;
 pub mod graph;
 pub mod id;
 mod names;

@@ -101,7 +101,7 @@ impl Numbering {
 /// Numbers the tasks and executors of a topology.
 ///
 /// `default_acker_count` counts when [`keys::TOPOLOGY_ACKER_EXECUTORS`] is unset: the number of workers in a cluster
-/// (as in Storm), the count of cores that host a spout in one process.
+/// (as in Storm), [`local_acker_count`](crate::placement::local_acker_count) in one process.
 ///
 /// # Errors
 /// [`NumberingError`] for a topology that would not pass [`validate`](crate::validate::validate), or whose ackers
