@@ -29,8 +29,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let own_types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
     let indices: Vec<usize> = (0..fields.len()).collect();
     let members: Vec<Index> = indices.iter().map(|index| Index::from(*index)).collect();
-    let (generics, arguments) = match &lifetime {
-        Some(lifetime) => (quote!(<#lifetime>), quote!(<#lifetime>)),
+    let count = fields.len();
+    let (arguments, static_arguments) = match &lifetime {
+        Some(lifetime) => (quote!(<#lifetime>), quote!(<'static>)),
         None => (quote!(), quote!()),
     };
     let view_doc = format!("A [`{name}`] as it lies in a payload: one method per field.");
@@ -39,10 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #[doc = #view_doc]
         #[derive(::core::clone::Clone, ::core::marker::Copy)]
-        #visibility struct #view<'v>(
-            #(<#types as #root::Field>::Native<'v>,)*
-            ::core::marker::PhantomData<&'v [u8]>,
-        );
+        #visibility struct #view<'v>(#root::derived::Record<'v, <#name #static_arguments as #root::Tuple>::Archived>);
 
         impl<'v> #view<'v> {
             #(
@@ -50,7 +48,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #[inline]
                 #[must_use]
                 #visibility fn #idents(self) -> <#types as #root::Field>::Native<'v> {
-                    self.#members
+                    self.0.get::<#types>(|root| &root.#members, #indices)
                 }
             )*
         }
@@ -59,7 +57,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 formatter
                     .debug_struct(::core::stringify!(#name))
-                    #(.field(#names, &self.#members))*
+                    #(.field(#names, &self.#idents()))*
                     .finish()
             }
         }
@@ -69,12 +67,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
             /// The root of a payload: the fields in order, without alignment or padding.
             #[repr(C)]
-            struct __Archived(#(<#types as __derived::Field>::Archived),*);
+            pub struct __Archived(#(<#types as __derived::Field>::Archived),*);
 
             const __FIXED: bool = true #(&& <#types as __derived::Field>::FIXED)*;
 
             // SAFETY: what is written, read and checked below are the same fields in the same order.
-            unsafe impl #generics #root::Tuple for #name #arguments {
+            unsafe impl #arguments #root::Tuple for #name #arguments {
+                type Archived = __Archived;
                 type View<'v> = #view<'v>;
 
                 const FIELDS: &'static [&'static str] = &[#(#names),*];
@@ -99,12 +98,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 ) -> ::core::result::Result<(), __derived::EncodeError> {
                     // SAFETY: every field's slot is resolved, and there is no padding between them.
                     unsafe {
-                        __derived::encode::<__Archived, _>(
+                        __derived::encode::<__Archived, { #count }>(
                             out,
+                            __FIXED,
                             #root::Tuple::size_hint(self),
                             |_encoder| ::core::result::Result::Ok([
                                 #(<#own_types as __derived::Field>::store(&self.#idents, _encoder)?),*
-                            ] as [__derived::Stored; _]),
+                            ]),
                             |_stored, _slot| {
                                 #(
                                     <#own_types as __derived::Field>::resolve(
@@ -129,21 +129,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #[inline]
                 unsafe fn view(payload: &[u8]) -> #view<'_> {
                     // SAFETY: a payload of this layout, as the caller promises.
-                    let _root: &__Archived = unsafe { __derived::root(payload) };
-                    #view(
-                        #(<#types as __derived::Field>::native(&_root.#members),)*
-                        ::core::marker::PhantomData,
-                    )
+                    #view(__derived::Record::Typed(unsafe { __derived::root(payload) }))
                 }
 
                 fn view_values(
                     values: &__derived::ArchivedValues,
                 ) -> ::core::result::Result<#view<'_>, __derived::ViewError> {
-                    let _values = __derived::values_of(values, Self::FIELDS.len())?;
-                    ::core::result::Result::Ok(#view(
-                        #(__derived::field_from_dynamic::<#types>(_values, #indices, #names)?,)*
-                        ::core::marker::PhantomData,
-                    ))
+                    let _fields = __derived::check_count(values, #count)?;
+                    #(__derived::check_value::<#types>(&_fields[#indices], #indices, #names)?;)*
+                    ::core::result::Result::Ok(#view(__derived::Record::Dynamic(values)))
                 }
 
                 unsafe fn archived_field(payload: &[u8], index: usize) -> __derived::FieldRef<'_> {

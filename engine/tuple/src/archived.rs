@@ -17,6 +17,7 @@ use rkyv::validation::ArchiveContext;
 use rkyv::validation::archive::ArchiveValidator;
 use rkyv::vec::ArchivedVec;
 
+use crate::field::text_of;
 use crate::{FieldRef, ListRef, MapRef};
 
 /// What checks untrusted bytes: bounds, tags, UTF-8, and a limit on depth. Its errors carry no text, for speed.
@@ -60,7 +61,7 @@ archived_numbers! {
 impl ArchivedField for ArchivedString {
     #[inline]
     fn field_ref(&self) -> FieldRef<'_> {
-        FieldRef::Str(self.as_str())
+        FieldRef::Str(text_of(self))
     }
 }
 
@@ -140,7 +141,7 @@ impl ArchivedField for ArchivedValue {
             ArchivedValue::Int(value) => FieldRef::Int(value.to_native()),
             ArchivedValue::UInt(value) => FieldRef::UInt(value.to_native()),
             ArchivedValue::Float(value) => FieldRef::Float(value.to_native()),
-            ArchivedValue::Str(value) => FieldRef::Str(value.as_str()),
+            ArchivedValue::Str(value) => FieldRef::Str(text_of(value)),
             ArchivedValue::Bytes(value) => FieldRef::Bytes(value.as_slice()),
             ArchivedValue::List(value) => FieldRef::List(ListRef::new(value)),
             ArchivedValue::Map(value) => FieldRef::Map(MapRef::archived(value.as_slice())),

@@ -263,7 +263,8 @@ impl<'o> Encoder<'o> {
     }
 }
 
-/// Appends one tuple: `store` writes what lies out of line, then `fill` the root.
+/// Appends one tuple: `store` writes what lies out of line, then `fill` the root. If the tuple is `fixed`, nothing lies
+/// out of line and `store` is not called.
 ///
 /// # Errors
 ///
@@ -271,14 +272,26 @@ impl<'o> Encoder<'o> {
 ///
 /// # Safety
 ///
-/// `fill` initialises every byte of the root.
+/// `fill` initialises every byte of the root. If the tuple is `fixed`, it needs nothing to be stored.
 #[inline]
-pub unsafe fn encode<A, S>(
+pub unsafe fn encode<A, const FIELDS: usize>(
     out: &mut Vec<u8>,
+    fixed: bool,
     size_hint: usize,
-    store: impl FnOnce(&mut Encoder<'_>) -> Result<S, EncodeError>,
-    fill: impl FnOnce(S, Slot<A>),
+    store: impl FnOnce(&mut Encoder<'_>) -> Result<[Stored; FIELDS], EncodeError>,
+    fill: impl FnOnce([Stored; FIELDS], Slot<A>),
 ) -> Result<(), EncodeError> {
+    const {
+        assert!(align_of::<A>() == 1, "archived types need rkyv's `unaligned` feature");
+        assert!(size_of::<A>() <= MAX_PAYLOAD_BYTES, "the fixed part of a tuple is limited to 1 GiB");
+    }
+    if fixed {
+        out.reserve(size_of::<A>());
+        fill([0; FIELDS], Slot { pointer: out.spare_capacity_mut().as_mut_ptr().cast(), position: 0 });
+        // SAFETY: reserved above, and `fill` initialised all of the root, as the caller promises.
+        unsafe { out.set_len(out.len() + size_of::<A>()) };
+        return Ok(());
+    }
     out.reserve(size_hint.min(MAX_PAYLOAD_BYTES));
     let mut encoder = Encoder::new(out);
     let written = store(&mut encoder).and_then(|stored| {

@@ -12,6 +12,7 @@ mod text;
 use std::fmt;
 
 pub use list::ListView;
+pub(crate) use text::text_of;
 
 use crate::archived::{ArchivedField, ArchivedValue};
 use crate::{EncodeError, Encoder, FieldRef, Kind, Slot, Stored};

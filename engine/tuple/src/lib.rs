@@ -46,6 +46,7 @@ mod fields;
 pub mod hash;
 mod json;
 mod layout;
+mod record;
 mod schema;
 mod tuple;
 mod value;
@@ -77,5 +78,6 @@ pub mod derived {
     pub use crate::field::{Field, Item};
     pub use crate::field_ref::FieldRef;
     pub use crate::layout::{Kind, LayoutHash};
-    pub use crate::tuple::{field_from_dynamic, levels, values_of};
+    pub use crate::record::{Record, check_count, check_value};
+    pub use crate::tuple::levels;
 }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::archived::{ArchivedValue, ArchivedValues};
-use crate::field::Field;
+use crate::archived::ArchivedValues;
 use crate::{EncodeError, FieldRef, Kind, LayoutHash, Schema, ValidateError, ViewError};
 
 /// A tuple: named fields, written once, read in place.
@@ -23,6 +22,9 @@ use crate::{EncodeError, FieldRef, Kind, LayoutHash, Schema, ValidateError, View
     note = "add #[derive(Tuple)] to the struct, or use Values for a dynamic tuple"
 )]
 pub unsafe trait Tuple: Sized {
+    /// The root of a payload.
+    type Archived;
+
     /// What a bolt reads.
     type View<'v>: Copy + fmt::Debug;
 
@@ -111,33 +113,6 @@ pub unsafe trait Tuple: Sized {
     ///
     /// What is wrong with them.
     fn validate(payload: &[u8]) -> Result<(), ValidateError>;
-}
-
-/// The values of a dynamic tuple, if there are as many as the type has fields.
-///
-/// # Errors
-///
-/// [`ViewError::Count`].
-pub fn values_of(values: &ArchivedValues, wanted: usize) -> Result<&[ArchivedValue], ViewError> {
-    let values = values.as_slice();
-    if values.len() == wanted { Ok(values) } else { Err(ViewError::Count { wanted, found: values.len() }) }
-}
-
-/// The native value of one field of a dynamic tuple.
-///
-/// # Errors
-///
-/// [`ViewError::Field`].
-pub fn field_from_dynamic<'v, F: Field>(
-    values: &'v [ArchivedValue],
-    index: usize,
-    name: &'static str,
-) -> Result<F::Native<'v>, ViewError> {
-    let Some(value) = values.get(index) else {
-        return Err(ViewError::Count { wanted: index + 1, found: values.len() });
-    };
-    F::from_dynamic(value)
-        .ok_or_else(|| ViewError::field(index, name, F::KIND, crate::archived::ArchivedField::field_ref(value)))
 }
 
 /// The most levels of out-of-line data that any of the fields has.

@@ -8,7 +8,7 @@ use crate::archived::{ArchivedField, ArchivedValues, Validator};
 use crate::encode::{encode, root};
 use crate::tuple::Tuple;
 use crate::{
-    EncodeError, Encoder, Field, FieldRef, Fields, Kind, LayoutHash, MAX_DEPTH, Schema, ValidateError, Value, ViewError,
+    EncodeError, Field, FieldRef, Fields, Kind, LayoutHash, MAX_DEPTH, Schema, ValidateError, Value, ViewError,
 };
 
 /// A dynamic tuple: one value for each field of its stream, in order.
@@ -45,6 +45,7 @@ impl<V: Into<Value>> FromIterator<V> for Values {
 
 // SAFETY: the root is the archived list of values, which `serialize` writes, `view` reads and `validate` checks.
 unsafe impl Tuple for Values {
+    type Archived = ArchivedValues;
     type View<'v> = ValuesView<'v>;
 
     const FIELDS: &'static [&'static str] = &[];
@@ -59,11 +60,12 @@ unsafe impl Tuple for Values {
     fn serialize(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         // SAFETY: the slot is zeroed, then filled.
         unsafe {
-            encode::<ArchivedValues, _>(
+            encode::<ArchivedValues, 1>(
                 out,
+                false,
                 ROOT_BYTES,
-                |encoder: &mut Encoder<'_>| encoder.list(&self.0),
-                |stored, slot| {
+                |encoder| Ok([encoder.list(&self.0)?]),
+                |[stored], slot| {
                     let place = slot.part::<ArchivedVec<_>>(0).zeroed();
                     ArchivedVec::<crate::ArchivedValue>::resolve_from_len(
                         self.0.len(),
