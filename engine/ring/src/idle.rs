@@ -22,9 +22,9 @@ const WINDOW: usize = 64;
 /// How many new idle times there must be before the spinning time is computed anew.
 const REFRESH_EVERY: usize = 8;
 
-/// How far past the longest gap that is worth waiting for a core goes on spinning, as a factor: gaps that were not seen
-/// yet may be longer than the longest of [`WINDOW`].
-const GRACE: u64 = 2;
+/// How far past the longest gap that is worth waiting for a core goes on spinning, in buckets: one octave, to twice that
+/// gap, since gaps that were not seen yet may be longer than the longest of [`WINDOW`].
+const GRACE: usize = 1 << STEPS_LOG2;
 
 /// The longest spin, in multiples of `spin_below`.
 const LONGEST_SPIN: u64 = 2;
@@ -78,6 +78,8 @@ pub struct IdlePolicy {
     oldest: usize,
     /// How many remembered idle times fell into each bucket.
     counts: [u8; BUCKETS],
+    /// How many buckets end within the longest spin: the spinning time is the end of one of them.
+    choices: usize,
     /// Idle times since the spinning time was computed.
     fresh: usize,
     /// How long this idle time and the next ones may spin.
@@ -91,9 +93,11 @@ impl IdlePolicy {
     #[must_use]
     pub fn new(settings: IdleSettings) -> Self {
         let spin_below = settings.spin_below.min(Duration::from_millis(10));
+        let spin_below_ns = spin_below.as_nanos() as u64;
         Self {
             settings,
-            spin_below_ns: spin_below.as_nanos() as u64,
+            spin_below_ns,
+            choices: (0..BUCKETS).take_while(|&bucket| upper_edge_of(bucket) <= LONGEST_SPIN * spin_below_ns).count(),
             window: [0; WINDOW],
             remembered: 0,
             oldest: 0,
@@ -149,31 +153,29 @@ impl IdlePolicy {
         self.fresh += 1;
     }
 
-    /// Finds the spinning time that would have cost least over the remembered idle times.
+    /// Finds the spinning time that would have cost least over the remembered idle times: an idle time that is longer
+    /// costs the spinning and a wake-up, a shorter one costs itself.
     fn refresh(&mut self) {
         self.fresh = 0;
         self.spin_for_ns = 0;
-        let longest_ns = LONGEST_SPIN * self.spin_below_ns;
-        // All in nanoseconds of spinning, summed over the remembered idle times.
-        let mut least_cost = self.remembered as u64 * self.spin_below_ns;
-        let mut spun_by_earlier = 0;
-        let mut not_earlier = self.remembered as u64;
-        for (bucket, &count) in self.counts.iter().enumerate() {
-            if count == 0 {
-                continue;
+        let mut longer = self.remembered as u64;
+        let mut least_cost_ns = longer * self.spin_below_ns;
+        let (mut spun_by_shorter_ns, mut spin_for_ns, mut ahead) = (0, 0, 0);
+        // Only ends at a grace after some idle time are worth a try.
+        for bucket in (0..self.choices).filter(|&bucket| self.counts[bucket] > 0) {
+            while ahead < self.choices && ahead <= bucket + GRACE {
+                let (count, lower_ns) = (u64::from(self.counts[ahead]), spin_for_ns);
+                spin_for_ns = upper_edge_of(ahead);
+                longer -= count;
+                // In the middle of its bucket on average.
+                spun_by_shorter_ns += count * lower_ns.midpoint(spin_for_ns);
+                ahead += 1;
             }
-            let upper_ns = upper_edge_of(bucket);
-            if upper_ns > longest_ns || not_earlier == 0 {
-                break;
-            }
-            let count = u64::from(count);
-            // The arrivals of a bucket come in its middle on average.
-            spun_by_earlier += count * ((upper_edge_of(bucket.saturating_sub(1)) + upper_ns) / 2);
-            not_earlier -= count;
-            let cost = spun_by_earlier + not_earlier * (upper_ns + self.spin_below_ns);
-            if cost < least_cost {
-                least_cost = cost;
-                self.spin_for_ns = (GRACE * upper_ns).min(longest_ns);
+            let cost_ns = spun_by_shorter_ns + longer * (spin_for_ns + self.spin_below_ns);
+            // Of equals the last, whose grace counts from the longest idle time.
+            if cost_ns <= least_cost_ns {
+                least_cost_ns = cost_ns;
+                self.spin_for_ns = spin_for_ns;
             }
         }
     }

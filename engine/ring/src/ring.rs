@@ -11,7 +11,8 @@
 //!   read or not; [`Consumer::poll`] frees exactly those that were read, the one that panicked included.
 //!
 //! Threading: both ends are `Send` and neither is shared; each lives on one core at a time. Neither end wakes the other:
-//! whoever publishes (or drops a producer) rings the consumer's [`Doorbell`](crate::Doorbell) afterwards.
+//! whoever publishes (or drops a producer) rings the consumer's [`Doorbell`](crate::Doorbell) afterwards, and in any case
+//! before it waits for a full ring: a parked consumer that was not rung never makes room.
 //!
 //! An item stays in its cell until the producer comes round and swaps it out. A payload too large to be kept that long
 //! is the item's own business: its type can let the reader take it out through a shared reference.

@@ -147,6 +147,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
     /// Against a queue: the same items in the same order, the same counts, whatever the interleaving.
     #[test]
     fn the_ring_is_a_bounded_queue(exponent in 0..5_u32, steps in prop::collection::vec(step(), 1..60)) {

@@ -54,8 +54,6 @@ impl UringWait {
         // Otherwise a parked core shows up as one that waits for a disk.
         let enter = if ring.params().is_feature_no_iowait() { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
         let mut wait = Self { ring, doorbell: doorbell.clone(), kind, armed: false, enter };
-        // Saves the lookup of the descriptor at each wait; older kernels do not know it.
-        let _ = wait.ring.submitter().register_ring_fd();
         wait.arm()?;
         // A kernel that does not know multishot polls says so now.
         wait.ring.submit()?;
