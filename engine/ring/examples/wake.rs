@@ -87,16 +87,18 @@ fn one_thread() {
     });
 }
 
-/// Both ends spin on a CPU each. Returns millions of items per second.
-fn throughput(batch: u64, ring_the_bell: bool) -> f64 {
-    const ITEMS: u64 = 4_000_000;
+/// Items through a ring whose ends spin on a CPU each.
+const ITEMS: u64 = 4_000_000;
+
+/// Millions of items per second through a ring of 64 cells, read at most `limit` at a time.
+fn throughput(batch: u64, limit: usize, ring_the_bell: bool) -> f64 {
     let (mut producer, mut consumer) = ring::<u64>(64).expect("a power of two");
     let doorbell = Doorbell::new().expect("an eventfd");
     let reader = thread::spawn(move || {
         pin(1);
         let mut read = 0;
         while read < ITEMS {
-            read += consumer.poll(64, |item| {
+            read += consumer.poll(limit, |item| {
                 black_box(item);
             }) as u64;
         }
@@ -117,14 +119,47 @@ fn throughput(batch: u64, ring_the_bell: bool) -> f64 {
     ITEMS as f64 / start.elapsed().as_secs_f64() / 1e6
 }
 
+/// The same with the disruptor crate as it is, without a bell.
+fn bare_throughput(limit: u64) -> f64 {
+    let (mut poller, builder) = build_single_producer(64, u64::default, BusySpin).new_event_poller();
+    let mut producer = builder.build();
+    let reader = thread::spawn(move || {
+        pin(1);
+        let mut read = 0;
+        while read < ITEMS {
+            if let Ok(mut guard) = poller.take(limit) {
+                for item in &mut guard {
+                    black_box(item);
+                    read += 1;
+                }
+            }
+        }
+    });
+    let start = Instant::now();
+    for number in 0..ITEMS {
+        while producer.try_publish(|cell| *cell = number).is_err() {
+            spin_loop();
+        }
+    }
+    reader.join().expect("the reader does not panic");
+    ITEMS as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
 fn two_threads() {
     println!("two spinning threads, 64 cells of 8 bytes, million items per second (median of 5):");
-    for batch in [1, 16, 64] {
-        for ring_the_bell in [false, true] {
-            let mut runs: Vec<f64> = (0..5).map(|_| throughput(batch, ring_the_bell)).collect();
-            runs.sort_by(f64::total_cmp);
-            let bell = if ring_the_bell { "ringing after each batch" } else { "never ringing" };
-            println!("  batches of {batch:>2}, {bell:<25} {:>7.1}", runs[2]);
+    let median = |run: &dyn Fn() -> f64| {
+        let mut runs: Vec<f64> = (0..5).map(|_| run()).collect();
+        runs.sort_by(f64::total_cmp);
+        runs[2]
+    };
+    for limit in [64, 16, 4] {
+        println!("  read at most {limit:>2}: disruptor bare      {:>7.1}", median(&|| bare_throughput(limit as u64)));
+        println!("  read at most {limit:>2}: never ringing       {:>7.1}", median(&|| throughput(1, limit, false)));
+        for batch in [64, 16, 1] {
+            println!(
+                "  read at most {limit:>2}: ringing after {batch:>2}    {:>7.1}",
+                median(&|| throughput(batch, limit, true))
+            );
         }
     }
 }
