@@ -89,7 +89,7 @@ impl Folder {
         if self.ordered == 0 && self.runs.extend_ack(first, count, position) {
             return;
         }
-        for root in (0..u64::from(count)).map(|index| first.offset(index)) {
+        for root in first.range(1, count) {
             self.ack_derived(root, position);
         }
     }
@@ -120,7 +120,7 @@ impl Folder {
         if self.ordered == 0 && self.runs.extend_init(first, count, positions) {
             return;
         }
-        for root in (0..u64::from(count)).map(|index| first.offset(index)) {
+        for root in first.range(1, count) {
             self.init_derived(root, positions);
         }
     }

@@ -61,25 +61,25 @@ impl Ledger {
     /// [`BadMessage`] for a range that breaks the limits of [`AckMessage::validate`]; nothing of it is applied.
     pub fn apply(&mut self, message: &AckMessage, outcomes: &mut Vec<Outcome>) -> Result<(), BadMessage> {
         message.validate()?;
+        let Ledger { context, index, lanes, .. } = self;
         let root = message.root();
+        let place = match index.get(root.lane()) {
+            Some(place) => place,
+            None => {
+                lanes.push(LaneLedger::new(root.lane()));
+                index.add(root.lane())
+            }
+        };
+        let lane = &mut lanes[place];
         if !root.is_tracked() {
             return Ok(());
         }
-        let (context, sequence) = (self.context, root.sequence());
-        let lane = self.lane(root.lane());
         match *message {
-            AckMessage::Ack { value, .. } => {
-                lane.apply(sequence, Change::Ack { positions: 0, value }, context, outcomes);
+            AckMessage::Ack { root, value } => {
+                lane.apply(root.sequence(), Change::Ack { positions: 0, value }, context, outcomes);
             }
-            AckMessage::AckRange { stride, count, position, .. } if position < POSITION_BITS => {
-                let change = Change::Ack { positions: 1 << position, value: 0 };
-                lane.apply_range(sequence, stride.into(), count.into(), change, context, outcomes);
-            }
-            AckMessage::AckRange { first, stride, count, position } => {
-                for root in (0..u64::from(count)).map(|index| first.offset(index * u64::from(stride))) {
-                    let value = context.key.edge(root, position);
-                    lane.apply(root.sequence(), Change::Ack { positions: 0, value }, context, outcomes);
-                }
+            AckMessage::Init { root, value } => {
+                lane.apply(root.sequence(), Change::Init { positions: 0, value }, context, outcomes);
             }
             AckMessage::AckMask { first, mut mask, position } => {
                 while mask != 0 {
@@ -93,22 +93,33 @@ impl Ledger {
                     lane.apply(root.sequence(), change, context, outcomes);
                 }
             }
-            AckMessage::Init { value, .. } => {
-                lane.apply(sequence, Change::Init { positions: 0, value }, context, outcomes);
+            AckMessage::AckRange { first, stride, count, position } if position < POSITION_BITS => {
+                let change = Change::Ack { positions: 1 << position, value: 0 };
+                lane.apply_range(first.sequence(), stride.into(), count.into(), change, context, outcomes);
             }
-            AckMessage::InitRange { stride, count, positions, .. } if positions <= POSITION_BITS => {
-                let change = Change::Init { positions: (1 << positions) - 1, value: 0 };
-                lane.apply_range(sequence, stride.into(), count.into(), change, context, outcomes);
-            }
-            AckMessage::InitRange { first, stride, count, positions } => {
-                for root in (0..u64::from(count)).map(|index| first.offset(index * u64::from(stride))) {
-                    let value = context.key.initial_value(root, positions);
-                    lane.apply(root.sequence(), Change::Init { positions: 0, value }, context, outcomes);
+            AckMessage::AckRange { first, stride, count, position } => {
+                for root in first.range(stride, count) {
+                    let change = Change::Ack { positions: 0, value: context.key.edge(root, position) };
+                    lane.apply_rare(root.sequence(), change, context, outcomes);
                 }
             }
-            AckMessage::Fail { by, .. } => lane.apply(sequence, Change::Fail { by }, context, outcomes),
-            AckMessage::ResetTimeout { .. } => lane.apply(sequence, Change::Reset, context, outcomes),
-            AckMessage::Forget { .. } => lane.apply(sequence, Change::Forget, context, outcomes),
+            AckMessage::InitRange { first, stride, count, positions } if positions <= POSITION_BITS => {
+                let change = Change::Init { positions: (1 << positions) - 1, value: 0 };
+                lane.apply_range(first.sequence(), stride.into(), count.into(), change, context, outcomes);
+            }
+            AckMessage::InitRange { first, stride, count, positions } => {
+                for root in first.range(stride, count) {
+                    let change = Change::Init { positions: 0, value: context.key.initial_value(root, positions) };
+                    lane.apply_rare(root.sequence(), change, context, outcomes);
+                }
+            }
+            AckMessage::Fail { root, by } => {
+                lane.apply_rare(root.sequence(), Change::Fail { by }, context, outcomes);
+            }
+            AckMessage::ResetTimeout { root } => {
+                lane.apply_rare(root.sequence(), Change::Reset, context, outcomes);
+            }
+            AckMessage::Forget { root } => lane.apply_rare(root.sequence(), Change::Forget, context, outcomes),
         }
         Ok(())
     }
@@ -159,23 +170,11 @@ impl Ledger {
         size_of::<Ledger>() + self.index.memory_bytes() + lanes
     }
 
-    #[inline]
-    fn lane(&mut self, lane: Lane) -> &mut LaneLedger {
-        let place = match self.index.get(lane) {
-            Some(place) => place,
-            None => {
-                self.lanes.push(LaneLedger::new(lane));
-                self.index.add(lane)
-            }
-        };
-        &mut self.lanes[place]
-    }
-
     /// The value of an open tree.
     #[cfg(test)]
     fn tree_value(&mut self, root: RootId) -> Option<u64> {
-        let context = self.context;
-        self.lane(root.lane()).tree_value(root, context)
+        let place = self.index.get(root.lane())?;
+        self.lanes[place].tree_value(root, &self.context)
     }
 }
 

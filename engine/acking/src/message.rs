@@ -112,18 +112,23 @@ impl AckMessage {
     pub const fn validate(&self) -> Result<(), BadMessage> {
         match *self {
             AckMessage::InitRange { first, stride, count, .. } | AckMessage::AckRange { first, stride, count, .. } => {
-                if count.wrapping_sub(1) < MAX_RANGE_COUNT && stride.wrapping_sub(1) < MAX_RANGE_STRIDE {
-                    Ok(())
-                } else {
-                    Err(BadMessage { first, stride, count })
-                }
+                validate_range(first, stride, count)
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A range that no acker accepts. Nothing of it was applied; its sender is at fault.
+#[inline]
+const fn validate_range(first: RootId, stride: u32, count: u32) -> Result<(), BadMessage> {
+    if count.wrapping_sub(1) < MAX_RANGE_COUNT && stride.wrapping_sub(1) < MAX_RANGE_STRIDE {
+        Ok(())
+    } else {
+        Err(BadMessage { first, stride, count })
+    }
+}
+
+/// A range that breaks the limits. Nothing of it was applied; its sender is at fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
     "an ack message names {count} roots with stride {stride} from root {:#018x}, but a range holds 1 to \
@@ -178,6 +183,20 @@ impl Outcome {
         match *self {
             Outcome::AckedRange { first, .. } => first,
             Outcome::Acked { root } | Outcome::Failed { root, .. } | Outcome::ResetTimeout { root } => root,
+        }
+    }
+
+    /// Checks what an outcome from another process may get wrong.
+    ///
+    /// # Errors
+    ///
+    /// [`BadMessage`] if a range is empty or larger than [`MAX_RANGE_COUNT`], or its stride is not 1 to
+    /// [`MAX_RANGE_STRIDE`].
+    #[inline]
+    pub const fn validate(&self) -> Result<(), BadMessage> {
+        match *self {
+            Outcome::AckedRange { first, stride, count } => validate_range(first, stride, count),
+            _ => Ok(()),
         }
     }
 

@@ -96,16 +96,17 @@ impl Pending {
     }
 
     /// Takes out the message ids of the roots `first`, `first + stride`, and so on, `count` in all; the unknown ones
-    /// are skipped.
+    /// are skipped. What comes from another process must have passed [`Outcome::validate`](crate::Outcome::validate):
+    /// the count bounds the work.
     #[inline]
     pub fn complete_range(&mut self, first: RootId, stride: u32, count: u32, mut completed: impl FnMut(RootId, u64)) {
         let Some(place) = self.index.get(first.lane()) else { return };
-        let (lane, count) = (first.lane(), u64::from(count));
+        let lane = first.lane();
         let window = &mut self.lanes[place].window;
-        let last = step(first.sequence(), count.saturating_sub(1));
+        let last = step(first.sequence(), u64::from(count.saturating_sub(1)));
         let mut left = count;
         if stride == 1 && window.covers(first.sequence()) && window.covers(last) {
-            window.take_run(first.sequence(), count, |sequence, message_id| {
+            window.take_run(first.sequence(), count.into(), |sequence, message_id| {
                 left -= 1;
                 completed(RootId::new(lane, sequence), message_id);
             });
@@ -113,7 +114,7 @@ impl Pending {
                 return;
             }
         }
-        for root in (0..count).map(|index| first.offset(index * u64::from(stride))) {
+        for root in first.range(stride, count) {
             if let Some(message_id) = self.complete(root) {
                 completed(root, message_id);
             }

@@ -70,6 +70,12 @@ impl RootId {
         RootId(self.0 & !SEQUENCE_MASK | (self.0.wrapping_add(n) & SEQUENCE_MASK))
     }
 
+    /// The roots from this one on: `count` in all, `stride` sequence numbers apart.
+    #[inline]
+    pub fn range(self, stride: u32, count: u32) -> impl Iterator<Item = RootId> {
+        (0..u64::from(count)).map(move |index| self.offset(index * u64::from(stride)))
+    }
+
     /// How many sequence numbers this root comes after `earlier`, negative if it comes before it, by the shorter way
     /// around the 48-bit circle. Lanes are not compared.
     #[inline]

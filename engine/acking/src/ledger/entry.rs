@@ -61,6 +61,14 @@ pub(super) struct Context {
     pub(super) rotation: u64,
 }
 
+impl Context {
+    /// The entry of a root that is seen for the first time.
+    #[inline]
+    fn opened(&self) -> u64 {
+        OPEN | (self.rotation & 3) << AGE_SHIFT
+    }
+}
+
 impl Entry {
     /// A root that has had its outcome.
     pub(super) const CLOSED: Entry = Entry { value: 0, meta: CLOSED };
@@ -97,10 +105,12 @@ impl Entry {
     }
 
     /// Applies a change. After a closing step the caller replaces or removes the entry.
-    #[inline]
-    pub(super) fn apply(&mut self, root: RootId, change: Change, context: Context) -> Step {
+    ///
+    /// Always inlined, so that only the code for one kind of change is left where that is known.
+    #[inline(always)]
+    pub(super) fn apply(&mut self, root: RootId, change: Change, context: &Context) -> Step {
         if self.meta == 0 {
-            self.meta = OPEN | (context.rotation & 3) << AGE_SHIFT;
+            self.meta = context.opened();
         } else if self.is_closed() {
             return Step::Closed;
         }
@@ -153,6 +163,7 @@ impl Entry {
     }
 
     /// Moves the edges kept as bits into the value.
+    #[inline(never)]
     fn fold(&mut self, root: RootId, key: EdgeKey) {
         self.value ^= edges(root, self.meta & POSITIONS, key);
         self.meta &= !POSITIONS;

@@ -60,14 +60,22 @@ impl LaneLedger {
     }
 
     /// Applies a change to one root.
-    #[inline]
-    pub(super) fn apply(&mut self, sequence: u64, change: Change, context: Context, outcomes: &mut Vec<Outcome>) {
+    ///
+    /// Always inlined, so that only the code for one kind of change is left where that is known.
+    #[inline(always)]
+    pub(super) fn apply(&mut self, sequence: u64, change: Change, context: &Context, outcomes: &mut Vec<Outcome>) {
         if !self.window.covers(sequence) && !self.bring_into_window(sequence, change, context) {
             return self.apply_to_straggler(sequence, change, context, outcomes);
         }
-        if self.apply_in_window(sequence, change, context, outcomes) {
+        if self.apply_in_window(sequence, change, context, outcomes) && sequence == self.window.base() {
             self.window.advance();
         }
+    }
+
+    /// As [`LaneLedger::apply`], for changes that are not worth the code.
+    #[inline(never)]
+    pub(super) fn apply_rare(&mut self, sequence: u64, change: Change, context: &Context, outcomes: &mut Vec<Outcome>) {
+        self.apply(sequence, change, context, outcomes);
     }
 
     /// Applies a change made of positions only to `count` roots.
@@ -77,11 +85,11 @@ impl LaneLedger {
         stride: u64,
         mut count: u64,
         change: Change,
-        context: Context,
+        context: &Context,
         outcomes: &mut Vec<Outcome>,
     ) {
         while count > 0 && !self.is_near_or_in_window(first) {
-            self.apply(first, change, context, outcomes);
+            self.apply_rare(first, change, context, outcomes);
             (first, count) = (step(first, stride), count - 1);
         }
         if count == 0 {
@@ -93,36 +101,38 @@ impl LaneLedger {
             (first, count) = (step(first, stride), count - 1);
         }
         while count > 0 {
-            // With the stride a constant the loops over a chunk become vector instructions.
             let done = match stride {
-                1 => self.apply_chunk(first, 1, count, change, context, outcomes),
-                stride => self.apply_chunk(first, stride as usize, count, change, context, outcomes),
+                1 => self.apply_chunk::<true>(first, 1, count, change, context, outcomes),
+                stride => self.apply_chunk::<false>(first, stride as usize, count, change, context, outcomes),
             };
             (first, count) = (step(first, stride * done), count - done);
         }
         self.window.advance();
     }
 
-    /// Applies a change to at most a chunk of roots that the window covers, and returns to how many.
-    #[inline]
-    fn apply_chunk(
+    /// Applies a change to at most a chunk of roots that the window covers, and returns to how many. With `DENSE` the
+    /// stride is 1, a constant, so that the loops over the chunk become vector instructions.
+    fn apply_chunk<const DENSE: bool>(
         &mut self,
         first: u64,
         stride: usize,
         count: u64,
         change: Change,
-        context: Context,
+        context: &Context,
         outcomes: &mut Vec<Outcome>,
     ) -> u64 {
+        let stride = if DENSE { 1 } else { stride };
+        let at_base = DENSE && first == self.window.base();
         let slots = self.window.slots_from(first);
         let length = slots.len().div_ceil(stride).min(count as usize).min(CHUNK);
         let slots = &mut slots[..(length - 1) * stride + 1];
         let mut entry = slots[0];
-        let different = slots
-            .iter()
-            .step_by(stride)
-            .fold(0, |different, slot| different | (slot.value ^ entry.value) | (slot.meta ^ entry.meta));
-        if different != 0 || !entry.is_same_for_all_roots() {
+        let mut different = [0, 0];
+        for_each(slots, stride, |slot| {
+            different[0] |= slot.value ^ entry.value;
+            different[1] |= slot.meta ^ entry.meta;
+        });
+        if different != [0, 0] || !entry.is_same_for_all_roots() {
             for index in 0..length {
                 let sequence = step(first, (index * stride) as u64);
                 self.apply_in_window(sequence, change, context, outcomes);
@@ -133,9 +143,8 @@ impl LaneLedger {
         let root = RootId::new(self.lane, first);
         match entry.apply(root, change, context) {
             Step::Acked => {
-                let at_base = stride == 1 && first == self.window.base();
                 let closed = if at_base { Entry::default() } else { Entry::CLOSED };
-                fill(self.window.slots_from(first), stride, length, closed);
+                for_each(slots, stride, |slot| *slot = closed);
                 if at_base {
                     self.window.pass(length as u64);
                 }
@@ -146,7 +155,7 @@ impl LaneLedger {
             }
             Step::Closed => {}
             Step::Open | Step::Reset | Step::Failed { .. } => {
-                fill(self.window.slots_from(first), stride, length, entry);
+                for_each(slots, stride, |slot| *slot = entry);
                 if !was_open {
                     self.window.open += length;
                 }
@@ -157,12 +166,12 @@ impl LaneLedger {
 
     /// Applies a change to a root that the window covers. Returns whether the root is closed, so that the window can
     /// advance; not at once, as it may not pass roots of a range that is still being applied.
-    #[inline]
+    #[inline(always)]
     fn apply_in_window(
         &mut self,
         sequence: u64,
         change: Change,
-        context: Context,
+        context: &Context,
         outcomes: &mut Vec<Outcome>,
     ) -> bool {
         let root = RootId::new(self.lane, sequence);
@@ -187,7 +196,7 @@ impl LaneLedger {
     }
 
     #[cold]
-    fn apply_to_straggler(&mut self, sequence: u64, change: Change, context: Context, outcomes: &mut Vec<Outcome>) {
+    fn apply_to_straggler(&mut self, sequence: u64, change: Change, context: &Context, outcomes: &mut Vec<Outcome>) {
         let root = RootId::new(self.lane, sequence);
         let (mut entry, mut age) = match self.stragglers.take(sequence) {
             Some(known) => known,
@@ -224,7 +233,7 @@ impl LaneLedger {
 
     /// Makes the window cover a sequence number if it belongs there.
     #[inline]
-    fn bring_into_window(&mut self, sequence: u64, change: Change, context: Context) -> bool {
+    fn bring_into_window(&mut self, sequence: u64, change: Change, context: &Context) -> bool {
         if !self.is_near_or_in_window(sequence) {
             if self.is_known(sequence) || !matches!(change, Change::Init { .. }) {
                 return false;
@@ -238,7 +247,7 @@ impl LaneLedger {
     /// Starts the window anew at the first init of another life of the spout task. What is open from the former life
     /// is dropped: nobody waits for it. What came ahead of this init is kept.
     #[cold]
-    fn restart(&mut self, base: u64, context: Context) {
+    fn restart(&mut self, base: u64, context: &Context) {
         let kept = self.stragglers.take_where(|sequence| ahead(sequence, base).abs() < NEAR);
         self.stragglers.clear();
         self.window.restart(base);
@@ -302,7 +311,7 @@ impl LaneLedger {
 
     /// The value of an open tree.
     #[cfg(test)]
-    pub(super) fn tree_value(&mut self, root: RootId, context: Context) -> Option<u64> {
+    pub(super) fn tree_value(&mut self, root: RootId, context: &Context) -> Option<u64> {
         let sequence = root.sequence();
         let entry = if self.window.covers(sequence) {
             *self.window.slot(sequence)
@@ -315,9 +324,14 @@ impl LaneLedger {
     }
 }
 
-#[inline]
-fn fill(slots: &mut [Entry], stride: usize, length: usize, entry: Entry) {
-    slots[..(length - 1) * stride + 1].iter_mut().step_by(stride).for_each(|slot| *slot = entry);
+/// Visits every `stride`th slot. (The loop of `step_by` costs twice as much.)
+#[inline(always)]
+fn for_each(slots: &mut [Entry], stride: usize, mut visit: impl FnMut(&mut Entry)) {
+    let mut index = 0;
+    while let Some(slot) = slots.get_mut(index) {
+        visit(slot);
+        index += stride;
+    }
 }
 
 fn tell_end(root: RootId, step: Step, outcomes: &mut Vec<Outcome>) {
