@@ -1,6 +1,7 @@
 //! When a spout task's tuples were emitted, by runs: the clock is read at most once per 32 tuples.
 //!
-//! Bounded: with more runs than it may keep per lane it forgets the oldest, whose latencies then go uncounted.
+//! The slowest tuples matter most for latencies, so a run some of whose times were not asked for yet is set aside when
+//! it would be forgotten. Bounded all the same: with too many runs the oldest go, and their latencies uncounted.
 
 use std::collections::VecDeque;
 
@@ -9,6 +10,8 @@ use crate::root::{RootId, ahead};
 
 /// A run is not ended by another time before it has this many tuples.
 const RUN_COUNT: u32 = 32;
+/// How many runs of each lane are set aside.
+const OVERDUE_RUNS: usize = 1024;
 
 /// The emit times of one spout task's tuples.
 ///
@@ -20,8 +23,8 @@ const RUN_COUNT: u32 = 32;
 /// times.record(first.offset(40), 40, 6_000);
 /// assert_eq!(times.emit_time_ns(first.offset(39)), Some(5_000));
 /// assert_eq!(times.emit_time_ns(first.offset(40)), Some(6_000));
-/// times.forget_before(first.offset(40));
-/// assert_eq!(times.emit_time_ns(first), None);
+/// times.forget_before(first.offset(80));
+/// assert_eq!(times.emit_time_ns(first.offset(7)), Some(5_000));
 /// ```
 #[derive(Debug)]
 pub struct EmitTimes {
@@ -35,6 +38,8 @@ struct Runs {
     runs: VecDeque<Run>,
     /// Where the last search ended: tuples complete nearly in order.
     hint: usize,
+    /// Runs before all of `runs` with times that were not asked for.
+    overdue: VecDeque<Run>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +47,13 @@ struct Run {
     first: u64,
     time_ns: u64,
     count: u32,
+    /// How many of its times were not asked for.
+    left: u32,
 }
 
 impl EmitTimes {
-    /// No times yet, and never more than `max_runs_per_lane` runs (24 bytes, 32 tuples or more each) per lane.
+    /// No times yet, and never more than `max_runs_per_lane` runs (24 bytes, 32 tuples or more each) per lane,
+    /// besides at most 1024 that are set aside.
     pub fn new(max_runs_per_lane: usize) -> EmitTimes {
         EmitTimes { index: LaneIndex::default(), lanes: Vec::new(), max_runs_per_lane: max_runs_per_lane.max(1) }
     }
@@ -71,21 +79,24 @@ impl EmitTimes {
                 && let Some(sum) = last.count.checked_add(count)
             {
                 last.count = sum;
+                last.left += count;
                 return;
             }
         }
         if lane.runs.len() == self.max_runs_per_lane {
-            lane.runs.pop_front();
-            lane.hint = lane.hint.saturating_sub(1);
+            lane.set_first_aside();
         }
-        lane.runs.push_back(Run { first: first.sequence(), time_ns, count });
+        lane.runs.push_back(Run { first: first.sequence(), time_ns, count, left: count });
     }
 
-    /// When the tuple of this root was emitted; `None` if that was never recorded or is forgotten.
+    /// When the tuple of this root was emitted; `None` if that was never recorded or is forgotten. To be asked once,
+    /// when the tuple completes.
     #[inline]
     pub fn emit_time_ns(&mut self, root: RootId) -> Option<u64> {
         let place = self.index.get(root.lane())?;
-        self.lanes[place].find(root.sequence()).map(|run| run.time_ns)
+        let run = self.lanes[place].find(root.sequence())?;
+        run.left = run.left.saturating_sub(1);
+        Some(run.time_ns)
     }
 
     /// Calls `timed` with time and count for each part of the roots `first`, `first + stride`, and so on, `count` in
@@ -100,6 +111,7 @@ impl EmitTimes {
             if let Some(run) = lane.find(root.sequence()) {
                 let in_run = u64::from(run.count) - ahead(root.sequence(), run.first) as u64;
                 part = u32::try_from(in_run.div_ceil(stride.into())).map_or(left, |part| part.min(left));
+                run.left = run.left.saturating_sub(part);
                 timed(run.time_ns, part);
             }
             root = root.offset(u64::from(part) * u64::from(stride));
@@ -107,20 +119,20 @@ impl EmitTimes {
         }
     }
 
-    /// Forgets the runs that lie wholly before `root` in its lane: nothing before it is pending.
+    /// Forgets the runs that lie wholly before `root` in its lane: hardly anything before it is pending. Those with
+    /// times that were not asked for yet are set aside.
     #[inline]
     pub fn forget_before(&mut self, root: RootId) {
         let Some(place) = self.index.get(root.lane()) else { return };
         let lane = &mut self.lanes[place];
         while lane.runs.front().is_some_and(|run| ahead(root.sequence(), run.first) >= i64::from(run.count)) {
-            lane.runs.pop_front();
-            lane.hint = lane.hint.saturating_sub(1);
+            lane.set_first_aside();
         }
     }
 
     /// The memory these times hold, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let runs: usize = self.lanes.iter().map(|lane| lane.runs.capacity()).sum();
+        let runs: usize = self.lanes.iter().map(|lane| lane.runs.capacity() + lane.overdue.capacity()).sum();
         size_of::<EmitTimes>()
             + self.index.memory_bytes()
             + self.lanes.capacity() * size_of::<Runs>()
@@ -130,26 +142,39 @@ impl EmitTimes {
 
 impl Runs {
     #[inline]
-    fn find(&mut self, sequence: u64) -> Option<Run> {
-        for at in [self.hint, self.hint + 1] {
-            if let Some(run) = self.runs.get(at).filter(|run| run.holds(sequence)) {
-                self.hint = at;
-                return Some(*run);
-            }
+    fn find(&mut self, sequence: u64) -> Option<&mut Run> {
+        if let Some(at) = [self.hint, self.hint + 1].into_iter().find(|&at| holds(&self.runs, at, sequence)) {
+            self.hint = at;
+            return self.runs.get_mut(at);
         }
-        let after = self.runs.partition_point(|run| ahead(run.first, sequence) <= 0);
-        let at = after.checked_sub(1)?;
-        let run = self.runs.get(at).filter(|run| run.holds(sequence))?;
-        self.hint = at;
-        Some(*run)
+        if let Some(at) = search(&self.runs, sequence) {
+            self.hint = at;
+            return self.runs.get_mut(at);
+        }
+        let at = search(&self.overdue, sequence)?;
+        self.overdue.get_mut(at)
+    }
+
+    fn set_first_aside(&mut self) {
+        self.hint = self.hint.saturating_sub(1);
+        if let Some(run) = self.runs.pop_front().filter(|run| run.left > 0) {
+            if self.overdue.len() == OVERDUE_RUNS {
+                // Done runs go first; but if few are done, the oldest.
+                self.overdue.retain(|run| run.left > 0);
+                self.overdue.drain(..self.overdue.len().saturating_sub(OVERDUE_RUNS / 2));
+            }
+            self.overdue.push_back(run);
+        }
     }
 }
 
-impl Run {
-    #[inline]
-    fn holds(&self, sequence: u64) -> bool {
-        (ahead(sequence, self.first) as u64) < u64::from(self.count)
-    }
+fn holds(runs: &VecDeque<Run>, at: usize, sequence: u64) -> bool {
+    runs.get(at).is_some_and(|run| (ahead(sequence, run.first) as u64) < u64::from(run.count))
+}
+
+fn search(runs: &VecDeque<Run>, sequence: u64) -> Option<usize> {
+    let after = runs.partition_point(|run| ahead(run.first, sequence) <= 0);
+    after.checked_sub(1).filter(|&at| holds(runs, at, sequence))
 }
 
 #[cfg(test)]
@@ -186,18 +211,36 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_runs_go_first_and_order_does_not_matter() {
+    fn order_does_not_matter_and_slow_tuples_keep_their_times() {
         let mut times = EmitTimes::new(3);
+        let first = root(u64::MAX - 100);
         for run in 0..5 {
-            times.record(root(u64::MAX - 100).offset(run * 40), 40, run);
+            times.record(first.offset(run * 40), 40, run);
         }
-        let time_of = |times: &mut EmitTimes, index: u64| times.emit_time_ns(root(u64::MAX - 100).offset(index));
-        assert_eq!(
-            [199, 80, 120, 79, 160].map(|index| time_of(&mut times, index)),
-            [Some(4), Some(2), Some(3), None, Some(4)]
-        );
-        times.forget_before(root(u64::MAX - 100).offset(121));
-        assert_eq!([119, 120, 199].map(|index| time_of(&mut times, index)), [None, Some(3), Some(4)]);
-        assert!(times.memory_bytes() < 1000);
+        let mut time_of = |index: u64| times.emit_time_ns(first.offset(index));
+        assert_eq!([199, 80, 120, 79, 0, 160].map(&mut time_of), [4, 2, 3, 1, 0, 4].map(Some));
+        assert_eq!(time_of(200), None);
+        // All of the first run, and all but one of the third, were asked for.
+        times.emit_times_of_range(first, 1, 40, |_, _| ());
+        times.emit_times_of_range(first.offset(81), 1, 38, |_, _| ());
+        times.forget_before(first.offset(200));
+        assert_eq!(times.emit_time_ns(first.offset(119)), Some(2));
+    }
+
+    #[test]
+    fn what_is_set_aside_is_bounded() {
+        let mut times = EmitTimes::new(4);
+        let count = 10_000;
+        for run in 0..count {
+            times.record(root(1 + run * 32), 32, run);
+            if run % 2 == 0 {
+                times.emit_times_of_range(root(1 + run * 32), 1, 32, |_, _| ());
+            }
+        }
+        assert!(times.memory_bytes() < 60_000, "{} bytes", times.memory_bytes());
+        assert_eq!(times.emit_time_ns(root(1)), None);
+        let kept = (0..count).filter(|run| times.emit_time_ns(root(1 + run * 32)).is_some()).count();
+        assert!((512..2000).contains(&kept), "{kept} runs kept");
+        assert!(times.emit_time_ns(root(1 + (count - 5) * 32)).is_some(), "the latest stay");
     }
 }

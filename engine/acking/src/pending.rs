@@ -43,6 +43,8 @@ pub struct Pending {
     due: Vec<(RootId, u64)>,
     /// The lane at which expiry goes on.
     expiring: usize,
+    /// How many are pending in all, so that asking before each emit costs nothing.
+    len: usize,
 }
 
 #[derive(Debug)]
@@ -70,29 +72,33 @@ impl Pending {
             None => self.add_lane(root),
         };
         let lane = &mut self.lanes[place];
-        if !lane.window.accepts(root.sequence()) {
+        let (number, mark, due_end) = (lane.lane, lane.mark, lane.due_end);
+        if ahead(root.sequence(), mark) < 0 || ahead(root.sequence(), lane.window.base()) < 0 {
             return self.insert_in_map(root, message_id);
         }
-        let (number, mark, due_end) = (lane.lane, lane.mark, lane.due_end);
         let (maps, due) = (&mut self.maps, &mut self.due);
-        lane.window.insert(root.sequence(), message_id, |sequence, message_id| {
+        let before = lane.window.insert(root.sequence(), message_id, |sequence, message_id| {
             let root = RootId::new(number, sequence);
             if ahead(sequence, due_end) < 0 {
                 due.push((root, message_id));
             } else {
                 maps[usize::from(ahead(sequence, mark) < 0)].insert(root.0, message_id);
             }
-        })
+        });
+        self.len += usize::from(before.is_none());
+        before
     }
 
     /// Takes out the message id of a root whose tree is complete.
     #[inline]
     pub fn complete(&mut self, root: RootId) -> Option<u64> {
         let place = self.index.get(root.lane())?;
-        match self.lanes[place].window.take(root.sequence()) {
+        let taken = match self.lanes[place].window.take(root.sequence()) {
             Some(message_id) => Some(message_id),
             None => self.take_from_maps(root),
-        }
+        };
+        self.len -= usize::from(taken.is_some());
+        taken
     }
 
     /// Takes out the message ids of the roots `first`, `first + stride`, and so on, `count` in all; the unknown ones
@@ -110,6 +116,7 @@ impl Pending {
                 left -= 1;
                 completed(RootId::new(lane, sequence), message_id);
             });
+            self.len -= (count - left) as usize;
             if left == 0 || self.maps.iter().all(NumberMap::is_empty) {
                 return;
             }
@@ -130,7 +137,7 @@ impl Pending {
     /// Starts the time-out of a root anew, and returns whether it is pending.
     pub fn reset_timeout(&mut self, root: RootId) -> bool {
         let Some(message_id) = self.complete(root) else { return false };
-        self.maps[0].insert(root.0, message_id);
+        self.insert_in_map(root, message_id);
         true
     }
 
@@ -155,12 +162,16 @@ impl Pending {
         while budget > 0 {
             if let Some((root, message_id)) = self.next_due() {
                 expired(root, message_id);
+                self.len -= 1;
                 budget -= 1;
                 continue;
             }
             let Some(lane) = self.lanes.get_mut(self.expiring) else { return false };
             match lane.window.take_lowest_below(lane.due_end) {
-                Some((sequence, message_id)) => expired(RootId::new(lane.lane, sequence), message_id),
+                Some((sequence, message_id)) => {
+                    expired(RootId::new(lane.lane, sequence), message_id);
+                    self.len -= 1;
+                }
                 None => {
                     lane.window.shrink();
                     self.expiring += 1;
@@ -174,6 +185,11 @@ impl Pending {
     /// Takes out the tuples whose root satisfies `wanted`, due or not: those that may have touched a lost worker, or,
     /// at the end of a run, all. Looks at every pending tuple.
     pub fn drain_where(&mut self, mut wanted: impl FnMut(RootId) -> bool, mut drained: impl FnMut(RootId, u64)) {
+        let mut count = 0;
+        let mut drained = |root, message_id| {
+            count += 1;
+            drained(root, message_id);
+        };
         for lane in &mut self.lanes {
             let number = lane.lane;
             lane.window.take_where(
@@ -200,6 +216,7 @@ impl Pending {
             }
             !take
         });
+        self.len -= count;
     }
 
     /// The lowest root of a lane that may still be pending, resets and stragglers aside: emit times of earlier ones
@@ -211,15 +228,13 @@ impl Pending {
     /// How many tuples are pending, those included that are due but have not been taken out.
     #[inline]
     pub fn len(&self) -> usize {
-        let windows: usize = self.lanes.iter().map(|lane| lane.window.count()).sum();
-        let maps: usize = self.maps.iter().map(NumberMap::len).sum();
-        let due_maps: usize = self.due_maps.iter().map(ExactSizeIterator::len).sum();
-        windows + maps + due_maps + self.due.len()
+        self.len
     }
 
     /// Whether nothing is pending.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
     /// The memory this table holds, in bytes.
@@ -239,14 +254,15 @@ impl Pending {
     #[cold]
     fn add_lane(&mut self, root: RootId) -> usize {
         let start = root.sequence();
-        self.lanes.push(PendingLane { lane: root.lane(), window: Window::default(), mark: start, due_end: start });
+        self.lanes.push(PendingLane { lane: root.lane(), window: Window::new(start), mark: start, due_end: start });
         self.index.add(root.lane())
     }
 
     #[cold]
     fn insert_in_map(&mut self, root: RootId, message_id: u64) -> Option<u64> {
-        let before = self.take_from_maps(root);
+        let before = self.complete(root);
         self.maps[0].insert(root.0, message_id);
+        self.len += 1;
         before
     }
 

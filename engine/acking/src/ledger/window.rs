@@ -3,14 +3,14 @@
 //! It covers `span` sequence numbers from `base` on; the slots of all others are zero, and the slot of `base` is never
 //! closed. Its size follows the open roots: when it is full but fewer than one in eight slots is open, the lower half
 //! moves to the [`Stragglers`] instead of the ring doubling, so that one old open root cannot hold a large ring. It
-//! never has more than [`MAX_CAPACITY`] slots (16 MiB).
+//! never has more than [`MAX_CAPACITY`] slots (64 MiB, with half a million or more open roots).
 
 use super::entry::Entry;
 use super::stragglers::Stragglers;
 use crate::root::{ahead, step};
 
 /// The most slots of one lane's window.
-pub(super) const MAX_CAPACITY: usize = 1 << 20;
+pub(super) const MAX_CAPACITY: usize = 1 << 22;
 /// The fewest slots of a window that has any.
 const MIN_CAPACITY: usize = 256;
 /// Below this many slots a window always doubles.

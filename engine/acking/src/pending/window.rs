@@ -7,7 +7,7 @@
 use crate::root::{ahead, step};
 
 /// The most slots of one lane's window.
-const MAX_CAPACITY: usize = 1 << 20;
+const MAX_CAPACITY: usize = 1 << 22;
 /// The fewest slots of a window that has any; a multiple of 64.
 const MIN_CAPACITY: usize = 256;
 /// Below this many slots a window always doubles.
@@ -24,6 +24,11 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// Covers nothing, with all to come from `base` on.
+    pub(super) fn new(base: u64) -> Window {
+        Window { base, ..Window::default() }
+    }
+
     pub(super) fn base(&self) -> u64 {
         self.base
     }
@@ -32,22 +37,12 @@ impl Window {
         step(self.base, self.span)
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
     #[inline]
     pub(super) fn covers(&self, sequence: u64) -> bool {
         (ahead(sequence, self.base) as u64) < self.span
     }
 
-    /// Whether [`Window::insert`] takes this sequence number: it is not below the base, or nothing is covered yet.
-    #[inline]
-    pub(super) fn accepts(&self, sequence: u64) -> bool {
-        self.span == 0 || ahead(sequence, self.base) >= 0
-    }
-
-    /// Inserts a message id, and returns the one it replaces. What no longer fits goes to `evicted`.
+    /// Inserts a message id, not below the base, and returns the one it replaces. What no longer fits goes to `evicted`.
     #[inline]
     pub(super) fn insert(&mut self, sequence: u64, message_id: u64, evicted: impl FnMut(u64, u64)) -> Option<u64> {
         if self.span == 0 {
