@@ -1,8 +1,9 @@
 //! `#[derive(Tuple)]`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Data, DeriveInput, Error, Field, Fields, GenericParam, Ident, Index, Lifetime, Result, Type, TypeReference,
@@ -17,6 +18,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let lifetime = only_lifetime(input)?;
     for field in &fields {
         refuse_on(&field.attrs, "fields")?;
+        refuse_type(&field.ty)?;
     }
 
     let name = &input.ident;
@@ -26,7 +28,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let names: Vec<String> = idents.iter().map(|ident| ident.unraw().to_string()).collect();
     // How a field lies in a payload does not depend on how long the struct borrows, so one lifetime serves for all.
     let types: Vec<Type> = fields.iter().map(|field| with_static_lifetime(&field.ty)).collect();
-    let own_types: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
+    // With the span of the type, so that the compiler points there if it is no field type.
+    let as_field = |of: &Type, field: TokenStream| quote_spanned!(of.span()=> <#of as #field>);
+    let view_fields: Vec<_> = types.iter().map(|of| as_field(of, quote!(#root::Field))).collect();
+    let wire_fields: Vec<_> = types.iter().map(|of| as_field(of, quote!(__derived::Field))).collect();
+    let own_fields: Vec<_> = fields.iter().map(|field| as_field(&field.ty, quote!(__derived::Field))).collect();
+    let checks = types.iter().map(|of| quote_spanned!(of.span()=> __IsField<#of>));
     let indices: Vec<usize> = (0..fields.len()).collect();
     let members: Vec<Index> = indices.iter().map(|index| Index::from(*index)).collect();
     let count = fields.len();
@@ -38,16 +45,24 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let field_docs = names.iter().map(|name| format!("The field `{name}`."));
 
     Ok(quote! {
+        // First of all, so that the first error about a type that is no field type is short and points at it.
+        const _: () = {
+            #[allow(unused_imports)]
+            use #root::derived::IsField as __IsField;
+            #[allow(dead_code)]
+            struct __Fields(#(#checks),*);
+        };
+
         #[doc = #view_doc]
         #[derive(::core::clone::Clone, ::core::marker::Copy)]
-        #visibility struct #view<'v>(#root::derived::Record<'v, <#name #static_arguments as #root::Tuple>::Archived>);
+        #visibility struct #view<'v>(#root::derived::Record<'v, #name #static_arguments>);
 
         impl<'v> #view<'v> {
             #(
                 #[doc = #field_docs]
                 #[inline]
                 #[must_use]
-                #visibility fn #idents(self) -> <#types as #root::Field>::Native<'v> {
+                #visibility fn #idents(self) -> #view_fields::Native<'v> {
                     self.0.get::<#types>(|root| &root.#members, #indices)
                 }
             )*
@@ -67,9 +82,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
             /// The root of a payload: the fields in order, without alignment or padding.
             #[repr(C)]
-            pub struct __Archived(#(<#types as __derived::Field>::Archived),*);
+            pub struct __Archived(#(#wire_fields::Archived),*);
 
-            const __FIXED: bool = true #(&& <#types as __derived::Field>::FIXED)*;
+            const __FIXED: bool = true #(&& #wire_fields::FIXED)*;
 
             // SAFETY: what is written, read and checked below are the same fields in the same order.
             unsafe impl #arguments #root::Tuple for #name #arguments {
@@ -77,7 +92,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 type View<'v> = #view<'v>;
 
                 const FIELDS: &'static [&'static str] = &[#(#names),*];
-                const KINDS: &'static [__derived::Kind] = &[#(<#types as __derived::Field>::KIND),*];
+                const KINDS: &'static [__derived::Kind] = &[#(#wire_fields::KIND),*];
                 const LAYOUT: __derived::LayoutHash = __derived::LayoutHash::of(Self::FIELDS, Self::KINDS);
                 const FIXED_SIZE: ::core::option::Option<usize> = if __FIXED {
                     ::core::option::Option::Some(::core::mem::size_of::<__Archived>())
@@ -88,7 +103,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #[inline]
                 fn size_hint(&self) -> usize {
                     ::core::mem::size_of::<__Archived>()
-                        #(+ <#own_types as __derived::Field>::out_of_line_bytes(&self.#idents))*
+                        #(+ #own_fields::out_of_line_bytes(&self.#idents))*
                 }
 
                 #[inline]
@@ -103,11 +118,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                             __FIXED,
                             #root::Tuple::size_hint(self),
                             |_encoder| ::core::result::Result::Ok([
-                                #(<#own_types as __derived::Field>::store(&self.#idents, _encoder)?),*
+                                #(#own_fields::store(&self.#idents, _encoder)?),*
                             ]),
                             |_stored, _slot| {
                                 #(
-                                    <#own_types as __derived::Field>::resolve(
+                                    #own_fields::resolve(
                                         &self.#idents,
                                         _stored[#indices],
                                         _slot.part(::core::mem::offset_of!(__Archived, #members)),
@@ -121,7 +136,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #[inline]
                 fn field(&self, index: usize) -> __derived::FieldRef<'_> {
                     match index {
-                        #(#indices => <#own_types as __derived::Field>::field_ref(&self.#idents),)*
+                        #(#indices => #own_fields::field_ref(&self.#idents),)*
                         _ => __derived::FieldRef::Null,
                     }
                 }
@@ -144,13 +159,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     // SAFETY: a payload of this layout, as the caller promises.
                     let _root: &__Archived = unsafe { __derived::root(payload) };
                     match index {
-                        #(#indices => <#types as __derived::Field>::archived_ref(&_root.#members),)*
+                        #(#indices => #wire_fields::archived_ref(&_root.#members),)*
                         _ => __derived::FieldRef::Null,
                     }
                 }
 
                 fn validate(payload: &[u8]) -> ::core::result::Result<(), __derived::ValidateError> {
-                    const LEVELS: usize = __derived::levels(&[#(<#types as __derived::Field>::LEVELS),*]);
+                    const LEVELS: usize = __derived::levels(&[#(#wire_fields::LEVELS),*]);
                     __derived::check_record::<__Archived>(payload, __FIXED, LEVELS, |_root, _validator| {
                         #(
                             // SAFETY: the field lies within the root, whose subtree the validator is in.
@@ -204,6 +219,20 @@ fn only_lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
         }
     }
     Ok(lifetime)
+}
+
+/// Refuses the types that are most often tried and cannot be fields. The compiler finds all others, in more words.
+fn refuse_type(of: &Type) -> Result<()> {
+    let Type::Path(path) = of else { return Ok(()) };
+    let Some(name) = path.path.get_ident() else { return Ok(()) };
+    let instead = match name.to_string().as_str() {
+        "usize" => "its size differs between machines: use `u64`",
+        "isize" => "its size differs between machines: use `i64`",
+        "u128" | "i128" => "integers have at most 64 bits: use two fields, or `[u8; 16]`",
+        "char" => "use a string",
+        _ => return Ok(()),
+    };
+    Err(Error::new_spanned(of, format!("`{name}` cannot be a field of a tuple: {instead}")))
 }
 
 fn with_static_lifetime(of: &Type) -> Type {

@@ -201,6 +201,8 @@ impl<'o> Encoder<'o> {
     /// # Errors
     ///
     /// [`EncodeError::TooDeep`], before the stack is in danger.
+    // Not inlined, so that the loop over the values of a flat tuple stays small.
+    #[inline(never)]
     pub(crate) fn nested(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<Stored, EncodeError>,
@@ -263,7 +265,7 @@ impl<'o> Encoder<'o> {
     }
 }
 
-/// Appends one tuple: `store` writes what lies out of line, then `fill` the root. If the tuple is `fixed`, nothing lies
+/// Appends one tuple of at least `size_hint` bytes: `store` writes what lies out of line, then `fill` the root. If the tuple is `fixed`, nothing lies
 /// out of line and `store` is not called.
 ///
 /// # Errors
@@ -292,7 +294,10 @@ pub unsafe fn encode<A, const FIELDS: usize>(
         unsafe { out.set_len(out.len() + size_of::<A>()) };
         return Ok(());
     }
-    out.reserve(size_hint.min(MAX_PAYLOAD_BYTES));
+    if size_hint > MAX_PAYLOAD_BYTES {
+        return Err(EncodeError::TooLarge { bytes: size_hint });
+    }
+    out.reserve(size_hint);
     let mut encoder = Encoder::new(out);
     let written = store(&mut encoder).and_then(|stored| {
         let slot = encoder.room::<A>(1)?;

@@ -32,9 +32,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(test)]
-extern crate self as ringstorm_tuple;
-
 pub mod archived;
 mod base64;
 mod check;
@@ -43,6 +40,8 @@ mod error;
 pub mod field;
 mod field_ref;
 mod fields;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod hash;
 mod json;
 mod layout;
@@ -78,6 +77,6 @@ pub mod derived {
     pub use crate::field::{Field, Item};
     pub use crate::field_ref::FieldRef;
     pub use crate::layout::{Kind, LayoutHash};
-    pub use crate::record::{Record, check_count, check_value};
+    pub use crate::record::{IsField, Record, check_count, check_value};
     pub use crate::tuple::levels;
 }

@@ -1,36 +1,45 @@
 //! What is behind the view of a typed tuple: a payload of its own layout, or the values of a dynamic one.
 
+use std::marker::PhantomData;
+
 use crate::archived::{ArchivedField, ArchivedValue, ArchivedValues};
 use crate::field::Field;
-use crate::{Kind, ViewError};
+use crate::{Kind, Tuple, ViewError};
 
-/// The fields of one tuple, decoded when they are asked for.
-pub enum Record<'v, A> {
+/// The fields of one `T`, decoded when they are asked for.
+pub enum Record<'v, T: Tuple> {
     /// The root of a payload of the type's own layout.
-    Typed(&'v A),
+    Typed(&'v T::Archived),
     /// As many values as the type has fields, each of which fits its field: [`check_value`] said so.
     Dynamic(&'v ArchivedValues),
 }
 
-impl<A> Clone for Record<'_, A> {
+impl<T: Tuple> Clone for Record<'_, T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<A> Copy for Record<'_, A> {}
+impl<T: Tuple> Copy for Record<'_, T> {}
 
-impl<'v, A> Record<'v, A> {
+impl<'v, T: Tuple> Record<'v, T> {
     /// One field: where it lies in the root, or its index among the values.
     #[inline]
-    pub fn get<F: Field>(self, in_root: impl FnOnce(&'v A) -> &'v F::Archived, index: usize) -> F::Native<'v> {
+    pub fn get<F: Field>(
+        self,
+        in_root: impl FnOnce(&'v T::Archived) -> &'v F::Archived,
+        index: usize,
+    ) -> F::Native<'v> {
         match self {
             Record::Typed(root) => F::native(in_root(root)),
             Record::Dynamic(values) => from_dynamic::<F>(values, index),
         }
     }
 }
+
+/// Can be named only if `F` is a field type.
+pub struct IsField<F: Field>(PhantomData<F>);
 
 /// Not inlined: it would bury the typed path, which is the fast one.
 #[inline(never)]

@@ -23,7 +23,7 @@ use crate::{EncodeError, FieldRef, Kind, LayoutHash, Schema, ValidateError, View
 )]
 pub unsafe trait Tuple: Sized {
     /// The root of a payload.
-    type Archived;
+    type Archived: 'static;
 
     /// What a bolt reads.
     type View<'v>: Copy + fmt::Debug;

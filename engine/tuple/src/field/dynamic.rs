@@ -20,6 +20,7 @@ unsafe impl Field for Value {
     // The lists and maps, and a string below the deepest.
     const LEVELS: usize = MAX_DEPTH + 1;
 
+    #[inline]
     fn store(&self, encoder: &mut Encoder<'_>) -> Result<Stored, EncodeError> {
         match self {
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => Ok(0),

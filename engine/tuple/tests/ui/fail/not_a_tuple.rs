@@ -1,0 +1,3 @@
+fn main() {
+    ringstorm_tuple::Schema::typed::<String>();
+}

@@ -1,0 +1,20 @@
+#[derive(ringstorm_tuple::Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Generic<T> {
+    value: T,
+}
+
+#[derive(ringstorm_tuple::Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Sized<const N: usize> {
+    value: [u8; N],
+}
+
+#[derive(ringstorm_tuple::Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Twice<'a, 'b> {
+    one: &'a str,
+    two: &'b str,
+}
+
+fn main() {}
