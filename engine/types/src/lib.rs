@@ -27,3 +27,5 @@ pub mod placement;
 mod testing;
 pub mod topology;
 pub mod validate;
+
+pub use id::{ComponentId, CoreIndex, DEFAULT_STREAM, ExecutorId, MessageId, StreamId, TaskId};

@@ -1,0 +1,168 @@
+//! Components that execute tuples, and the one form in which a core drives all of them.
+
+use crate::api::collector::{BoltCollector, Emitter};
+use crate::api::context::TopologyContext;
+use crate::api::declare::Declarer;
+use crate::api::input::Input;
+use crate::error::Result;
+
+/// Executes tuples, with full control over anchoring and acking. One instance runs each task; it is made on its core
+/// by the component's factory and never leaves its thread.
+///
+/// A tuple that is neither acked, failed nor [deferred](Input::defer) times out.
+pub trait Bolt: 'static {
+    /// Declares the streams that are emitted and what is read. Called on a throw-away instance when the topology is
+    /// built.
+    fn declare(&self, declarer: &mut Declarer) {
+        let _ = declarer;
+    }
+
+    /// Called once before the first tuple.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn prepare(&mut self, context: &TopologyContext) -> Result {
+        let _ = context;
+        Ok(())
+    }
+
+    /// Executes one tuple. Ticks come here too; see [`Input::is_tick`].
+    ///
+    /// # Errors
+    /// An error (as a panic) fails this tuple, is reported, and the task is rebuilt from its factory: what it held in
+    /// memory is lost.
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result;
+
+    /// The input has ended and every tuple upstream is done: emit what is left.
+    ///
+    /// # Errors
+    /// An error is reported.
+    fn finish(&mut self, collector: &mut BoltCollector<'_>) -> Result {
+        let _ = collector;
+        Ok(())
+    }
+
+    /// Called once at the end of an orderly stop.
+    fn cleanup(&mut self) {}
+}
+
+/// Executes tuples; returning `Ok` acks, an error fails, and every emit is anchored by itself.
+pub trait SimpleBolt: 'static {
+    /// Declares the streams that are emitted and what is read.
+    fn declare(&self, declarer: &mut Declarer) {
+        let _ = declarer;
+    }
+
+    /// Called once before the first tuple.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn prepare(&mut self, context: &TopologyContext) -> Result {
+        let _ = context;
+        Ok(())
+    }
+
+    /// Executes one tuple.
+    ///
+    /// # Errors
+    /// An error fails the tuple and is reported; the task goes on as it is. (A panic rebuilds it.)
+    fn execute(&mut self, input: &Input<'_>, emitter: &mut Emitter<'_, '_, '_>) -> Result;
+
+    /// The input has ended and every tuple upstream is done: emit what is left.
+    ///
+    /// # Errors
+    /// An error is reported.
+    fn finish(&mut self, emitter: &mut Emitter<'_, '_, '_>) -> Result {
+        let _ = emitter;
+        Ok(())
+    }
+
+    /// Called once at the end of an orderly stop.
+    fn cleanup(&mut self) {}
+}
+
+/// What became of an execute call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The call did what there was to do; the frame of the input may go.
+    Done,
+    /// The input is still being worked on and its bytes must stay; drive it with `advance`.
+    Suspended,
+}
+
+/// The form in which a core drives every kind of bolt.
+pub(crate) trait CoreBolt {
+    fn prepare(&mut self, context: &TopologyContext) -> Result;
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result<Step>;
+    fn finish(&mut self, collector: &mut BoltCollector<'_>) -> Result;
+    fn cleanup(&mut self);
+
+    /// Whether another input may be given.
+    fn is_ready(&self) -> bool {
+        true
+    }
+    /// Whether `advance` has something to do now.
+    fn has_work(&self) -> bool {
+        false
+    }
+    /// Goes on with what is suspended, a slice's worth at most; `Suspended` when an input's bytes must still stay.
+    fn advance(&mut self, collector: &mut BoltCollector<'_>) -> Result<Step> {
+        let _ = collector;
+        Ok(Step::Done)
+    }
+    /// Inputs taken and not done.
+    fn in_progress(&self) -> usize {
+        0
+    }
+    /// Inputs must be copied to the inbox first, since they outlive the call.
+    fn wants_copies(&self) -> bool {
+        false
+    }
+}
+
+/// A [`Bolt`] as a core drives it.
+pub(crate) struct Plain<B>(pub(crate) B);
+
+impl<B: Bolt> CoreBolt for Plain<B> {
+    fn prepare(&mut self, context: &TopologyContext) -> Result {
+        self.0.prepare(context)
+    }
+    #[inline]
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result<Step> {
+        self.0.execute(input, collector)?;
+        Ok(Step::Done)
+    }
+    fn finish(&mut self, collector: &mut BoltCollector<'_>) -> Result {
+        self.0.finish(collector)
+    }
+    fn cleanup(&mut self) {
+        self.0.cleanup();
+    }
+}
+
+/// A [`SimpleBolt`] as a core drives it.
+pub(crate) struct Simple<B>(pub(crate) B);
+
+impl<B: SimpleBolt> CoreBolt for Simple<B> {
+    fn prepare(&mut self, context: &TopologyContext) -> Result {
+        self.0.prepare(context)
+    }
+    #[inline]
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result<Step> {
+        match self.0.execute(input, &mut Emitter { collector, input: Some(input) }) {
+            Ok(()) if collector.output.refused.is_none() => collector.ack(input),
+            Ok(()) => {}
+            Err(error) => {
+                collector.fail(input);
+                collector.report_error(error);
+            }
+        }
+        Ok(Step::Done)
+    }
+    fn finish(&mut self, collector: &mut BoltCollector<'_>) -> Result {
+        self.0.finish(&mut Emitter { collector, input: None })
+    }
+    fn cleanup(&mut self) {
+        self.0.cleanup();
+    }
+}

@@ -1,0 +1,263 @@
+//! What user code emits, acks and fails with: Storm's collectors.
+//!
+//! A collector is lent for one call and cannot leave its thread: it holds references and is not `Send`. Code on other
+//! threads hands tuples to a spout through a [`channel`](crate::library::channel).
+//!
+//! Emits never block. One that is refused (an undeclared stream, a tuple of another layout, a value that cannot be
+//! encoded, a tuple above `topology.tuple.max.bytes`) fails the call it was made in, with an error that names component
+//! and stream.
+
+use std::marker::PhantomData;
+
+use ringstorm_acking::RootId;
+use ringstorm_frame::Anchors;
+use ringstorm_tuple::Tuple;
+use ringstorm_types::{MessageId, TaskId};
+
+use crate::api::anchor::Anchoring;
+use crate::api::emittable::Emittable;
+use crate::api::input::{AckHandle, Input};
+use crate::core::gate::Gate;
+use crate::core::output::{BoltCopies, TaskOutput};
+use crate::core::stats::InputStats;
+use crate::core::transfer::Transfer;
+
+/// What a bolt emits, acks and fails with.
+pub struct BoltCollector<'a> {
+    pub(crate) transfer: &'a mut Transfer,
+    pub(crate) output: &'a mut TaskOutput,
+    pub(crate) inputs: &'a mut [InputStats],
+    pub(crate) gate: &'a mut Gate,
+    pub(crate) not_send: PhantomData<*mut ()>,
+}
+
+impl BoltCollector<'_> {
+    /// Emits to the default stream, anchored to `anchors`: an input, a handle, several, or
+    /// [`Unanchored`](crate::api::anchor::Unanchored).
+    #[inline]
+    pub fn emit<T: Tuple>(&mut self, anchors: impl Anchoring, tuple: &T) {
+        self.emit_indexed(0, anchors, tuple);
+    }
+
+    /// Emits to a named stream.
+    pub fn emit_to<T: Tuple>(&mut self, stream: &str, anchors: impl Anchoring, tuple: &T) {
+        if let Some(index) = self.output.stream_index(stream) {
+            self.emit_indexed(index, anchors, tuple);
+        }
+    }
+
+    /// Emits to one task that subscribes to a direct stream.
+    pub fn emit_direct<T: Tuple>(&mut self, target: TaskId, stream: &str, anchors: impl Anchoring, tuple: &T) {
+        if let Some(index) = self.output.stream_index(stream) {
+            self.output.emit_direct(self.transfer, target, index, tuple, &mut BoltCopies(anchors));
+        }
+    }
+
+    /// Emits a received tuple again, to the default stream, without serialising it. The stream must have been declared
+    /// with the same layout.
+    pub fn forward(&mut self, input: &Input<'_>) {
+        self.emit_indexed(0, input, &input.serialized());
+    }
+
+    /// Emits a received tuple again to a named stream, without serialising it.
+    pub fn forward_to(&mut self, stream: &str, input: &Input<'_>) {
+        if let Some(index) = self.output.stream_index(stream) {
+            self.emit_indexed(index, input, &input.serialized());
+        }
+    }
+
+    /// The tuple is done. Acking twice, or after failing, does nothing.
+    #[inline]
+    pub fn ack(&mut self, input: &Input<'_>) {
+        if input.settled.replace(true) {
+            return;
+        }
+        if let Some(stats) = self.inputs.get_mut(usize::from(input.input_index)) {
+            stats.acked += 1;
+            stats.acked_in_place += 1;
+        }
+        self.ack_tree(input.tree.anchors, input.tree.children.get());
+    }
+
+    /// Fails every tree of the tuple, so that their spouts hear of it at once. Failing twice does nothing.
+    pub fn fail(&mut self, input: &Input<'_>) {
+        if input.settled.replace(true) {
+            return;
+        }
+        if let Some(stats) = self.inputs.get_mut(usize::from(input.input_index)) {
+            stats.failed += 1;
+        }
+        self.fail_tree(input.tree.anchors);
+    }
+
+    /// The deferred tuple is done.
+    pub fn ack_deferred(&mut self, handle: AckHandle) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
+            stats.acked += 1;
+            stats.record_process(self.transfer.now_ns.saturating_sub(handle.received_ns), 1);
+        }
+        self.ack_tree(handle.tree.anchors(), handle.tree.children.get());
+    }
+
+    /// Fails every tree of the deferred tuple.
+    pub fn fail_deferred(&mut self, handle: AckHandle) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
+            stats.failed += 1;
+        }
+        self.fail_tree(handle.tree.anchors());
+    }
+
+    /// Starts the message time-out of the tuple's trees anew.
+    pub fn reset_timeout(&mut self, anchor: &impl crate::api::anchor::Anchor) {
+        match anchor.tree().anchors {
+            Anchors::None => {}
+            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => {
+                self.transfer.folder.reset_timeout(RootId(root));
+            }
+            Anchors::Many(many) => many.iter().for_each(|(root, _)| self.transfer.folder.reset_timeout(RootId(root))),
+        }
+    }
+
+    /// Reports an error with this component and task; nothing fails.
+    pub fn report_error(&mut self, error: impl std::fmt::Display) {
+        self.output.reported.push(error.to_string());
+    }
+
+    /// Whether the subscribers have room. Emitting more than a call's worth without it costs memory, nothing else.
+    #[inline]
+    pub fn has_room(&mut self) -> bool {
+        self.gate.is_open(self.transfer)
+    }
+
+    #[inline]
+    pub(crate) fn emit_indexed<E: Emittable>(&mut self, stream_index: usize, anchors: impl Anchoring, tuple: &E) {
+        self.output.emit(self.transfer, stream_index, tuple, &mut BoltCopies(anchors));
+    }
+
+    #[inline]
+    pub(crate) fn ack_tree(&mut self, anchors: Anchors<'_>, children: u64) {
+        let key = self.transfer.edge_key;
+        let folder = &mut self.transfer.folder;
+        match anchors {
+            Anchors::None => {}
+            Anchors::Derived { root, position } if children == 0 => folder.ack_derived(RootId(root), position),
+            Anchors::Derived { root, position } => {
+                folder.ack(RootId(root), key.edge(RootId(root), position) ^ children);
+            }
+            Anchors::Pair { root, edge } => folder.ack(RootId(root), edge ^ children),
+            Anchors::Many(many) => many.iter().for_each(|(root, edge)| folder.ack(RootId(root), edge ^ children)),
+        }
+    }
+
+    pub(crate) fn fail_tree(&mut self, anchors: Anchors<'_>) {
+        let task = self.output.task;
+        let folder = &mut self.transfer.folder;
+        match anchors {
+            Anchors::None => {}
+            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => folder.fail(RootId(root), task),
+            Anchors::Many(many) => many.iter().for_each(|(root, _)| folder.fail(RootId(root), task)),
+        }
+    }
+}
+
+/// What a simple bolt emits with: every emit is anchored to the tuple that is being executed.
+pub struct Emitter<'a, 'c, 'i> {
+    pub(crate) collector: &'a mut BoltCollector<'c>,
+    /// `None` in `finish`, where there is nothing to anchor to.
+    pub(crate) input: Option<&'a Input<'i>>,
+}
+
+impl Emitter<'_, '_, '_> {
+    /// Emits to the default stream.
+    #[inline]
+    pub fn emit<T: Tuple>(&mut self, tuple: &T) {
+        self.emit_indexed(0, tuple);
+    }
+
+    /// Emits to a named stream.
+    pub fn emit_to<T: Tuple>(&mut self, stream: &str, tuple: &T) {
+        if let Some(index) = self.collector.output.stream_index(stream) {
+            self.emit_indexed(index, tuple);
+        }
+    }
+
+    /// Emits to one task that subscribes to a direct stream.
+    pub fn emit_direct<T: Tuple>(&mut self, target: TaskId, stream: &str, tuple: &T) {
+        match self.input {
+            Some(input) => self.collector.emit_direct(target, stream, input, tuple),
+            None => self.collector.emit_direct(target, stream, crate::api::anchor::Unanchored, tuple),
+        }
+    }
+
+    /// Emits the received tuple again without serialising it. Does nothing in `finish`.
+    pub fn forward(&mut self) {
+        if let Some(input) = self.input {
+            self.collector.forward(input);
+        }
+    }
+
+    /// Reports an error with this component and task; nothing fails.
+    pub fn report_error(&mut self, error: impl std::fmt::Display) {
+        self.collector.report_error(error);
+    }
+
+    #[inline]
+    fn emit_indexed<T: Tuple>(&mut self, index: usize, tuple: &T) {
+        match self.input {
+            Some(input) => self.collector.emit_indexed(index, input, tuple),
+            None => self.collector.emit_indexed(index, crate::api::anchor::Unanchored, tuple),
+        }
+    }
+}
+
+/// What a spout emits with.
+pub struct SpoutCollector<'a> {
+    pub(crate) transfer: &'a mut Transfer,
+    pub(crate) output: &'a mut TaskOutput,
+    pub(crate) tracker: &'a mut crate::core::tracker::Tracker,
+    pub(crate) not_send: PhantomData<*mut ()>,
+}
+
+impl SpoutCollector<'_> {
+    /// Emits to the default stream without a message id: nobody hears of its fate.
+    #[inline]
+    pub fn emit<T: Tuple>(&mut self, tuple: &T) {
+        self.output.emit(self.transfer, 0, tuple, &mut crate::core::output::Untracked);
+    }
+
+    /// Emits to the default stream; the spout hears exactly one ack or fail for the message id.
+    #[inline]
+    pub fn emit_with_id<T: Tuple>(&mut self, id: impl Into<MessageId>, tuple: &T) {
+        self.tracker.emit(self.output, self.transfer, 0, id.into(), tuple);
+    }
+
+    /// Emits to a named stream, with or without a message id.
+    pub fn emit_to<T: Tuple>(&mut self, stream: &str, id: Option<MessageId>, tuple: &T) {
+        let Some(index) = self.output.stream_index(stream) else { return };
+        match id {
+            Some(id) => self.tracker.emit(self.output, self.transfer, index, id, tuple),
+            None => self.output.emit(self.transfer, index, tuple, &mut crate::core::output::Untracked),
+        }
+    }
+
+    /// Emits to one task that subscribes to a direct stream, with or without a message id.
+    pub fn emit_direct<T: Tuple>(&mut self, target: TaskId, stream: &str, id: Option<MessageId>, tuple: &T) {
+        let Some(index) = self.output.stream_index(stream) else { return };
+        match id {
+            Some(id) => self.tracker.emit_direct(self.output, self.transfer, target, index, id, tuple),
+            None => {
+                self.output.emit_direct(self.transfer, target, index, tuple, &mut crate::core::output::Untracked);
+            }
+        }
+    }
+
+    /// How many of this task's messages are neither acked nor failed.
+    pub fn pending_count(&self) -> usize {
+        self.tracker.pending_count()
+    }
+
+    /// Reports an error with this component and task; nothing fails.
+    pub fn report_error(&mut self, error: impl std::fmt::Display) {
+        self.output.reported.push(error.to_string());
+    }
+}

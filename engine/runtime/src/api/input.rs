@@ -1,0 +1,282 @@
+//! What a bolt receives: a tuple read in place, the handle that acks it later, and the copy that outlives the call.
+//!
+//! Invariants: an [`Input`] never outlives its `execute` call (the borrow checker sees to it); a tuple is acked or
+//! failed at most once, since a handle is consumed by it and an input remembers it. A tuple that is neither acked nor
+//! failed nor kept times out, as in Storm.
+//!
+//! Threading: none of these leaves its thread; they are not `Send`.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use ringstorm_frame::{Anchors, ManyAnchors};
+use ringstorm_tuple::{FieldRef, Fields, Schema, Tuple, ViewError};
+use ringstorm_types::{ComponentId, StreamId, TaskId};
+
+use crate::api::emittable::Serialized;
+
+/// Where a stream comes from and how its tuples are laid out: one value for each (component, stream) of a topology.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The emitting component.
+    pub component: ComponentId,
+    /// The stream.
+    pub stream: StreamId,
+    /// Field names and layout.
+    pub schema: Schema,
+}
+
+/// The trees a tuple belongs to, and the XOR of the edges that were anchored to it since.
+#[derive(Debug)]
+pub(crate) struct TreeState<'a> {
+    pub(crate) anchors: Anchors<'a>,
+    pub(crate) children: Cell<u64>,
+}
+
+/// A tuple read in place: borrowed, cheap to copy around, gone when the call ends.
+#[derive(Clone, Copy, Debug)]
+pub struct TupleRef<'a> {
+    pub(crate) payload: &'a [u8],
+    pub(crate) source: &'a Source,
+    pub(crate) source_task: u32,
+}
+
+impl<'a> TupleRef<'a> {
+    /// The tuple as a struct with `#[derive(Tuple)]`: accessors return native values, nothing is copied.
+    ///
+    /// # Errors
+    /// When the stream's tuples do not have these fields; the error names the first that differs.
+    #[inline]
+    pub fn view<T: Tuple>(&self) -> Result<T::View<'a>, ViewError> {
+        // SAFETY: the payload was written by a tuple of this schema (checked at emit) or validated against it where it
+        // entered the process. Attacked by the tuple crate's mutation tests.
+        unsafe { self.source.schema.view::<T>(self.payload) }
+    }
+
+    /// The value at an index.
+    ///
+    /// # Errors
+    /// When the stream has no such field; the error says which there are.
+    pub fn get(&self, index: usize) -> Result<FieldRef<'a>, UnknownField> {
+        if index >= self.source.schema.fields().len() {
+            return Err(UnknownField::new(self.source, format!("at index {index}")));
+        }
+        // SAFETY: as for `view`, and the index was checked.
+        Ok(unsafe { self.source.schema.field(self.payload, index) })
+    }
+
+    /// The value of a named field.
+    ///
+    /// # Errors
+    /// When the stream has no such field; the error lists those it has.
+    pub fn field(&self, name: &str) -> Result<FieldRef<'a>, UnknownField> {
+        match self.source.schema.index_of(name) {
+            // SAFETY: as for `view`; the schema itself gave the index.
+            Some(index) => Ok(unsafe { self.source.schema.field(self.payload, index) }),
+            None => Err(UnknownField::new(self.source, format!("{name:?}"))),
+        }
+    }
+
+    /// The names of the stream's fields.
+    pub fn fields(&self) -> &'a Fields {
+        self.source.schema.fields()
+    }
+
+    /// The component that emitted the tuple.
+    pub fn source_component(&self) -> &'a ComponentId {
+        &self.source.component
+    }
+
+    /// The stream it came on.
+    pub fn source_stream(&self) -> &'a StreamId {
+        &self.source.stream
+    }
+
+    /// The task that emitted it; [`TaskId::SYSTEM`] for ticks.
+    pub fn source_task(&self) -> TaskId {
+        task_id(self.source_task)
+    }
+
+    /// Whether this is a tick of the system and not a tuple of a component.
+    #[inline]
+    pub fn is_tick(&self) -> bool {
+        self.source_task == 0
+    }
+
+    /// Bytes of the serialised values.
+    pub fn size_bytes(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// The values as a JSON object, field by field.
+    pub fn to_json(&self) -> serde_json::Value {
+        let fields = self.source.schema.fields();
+        let object = fields.iter().enumerate().map(|(index, name)| {
+            // SAFETY: as for `view`; indices come from the schema's own fields.
+            let value = unsafe { self.source.schema.field(self.payload, index) };
+            (name.to_string(), value.to_json())
+        });
+        serde_json::Value::Object(object.collect())
+    }
+
+    /// Copies the tuple so that it outlives the call.
+    pub fn copy(&self) -> TupleCopy {
+        TupleCopy { payload: self.payload.into(), source: self.source.clone(), source_task: self.source_task }
+    }
+
+    pub(crate) fn serialized(&self) -> Serialized<'a> {
+        Serialized { schema: &self.source.schema, payload: self.payload }
+    }
+}
+
+/// A tuple that a bolt executes: what [`TupleRef`] reads, and the duty to ack it.
+#[derive(Debug)]
+pub struct Input<'a> {
+    pub(crate) tuple: TupleRef<'a>,
+    pub(crate) tree: TreeState<'a>,
+    /// Which of the executor's inputs this counts for.
+    pub(crate) input_index: u16,
+    pub(crate) received_ns: u64,
+    /// Acked, failed or deferred: nothing more is to be done when `execute` returns.
+    pub(crate) settled: Cell<bool>,
+    pub(crate) not_send: PhantomData<*mut ()>,
+}
+
+impl<'a> Deref for Input<'a> {
+    type Target = TupleRef<'a>;
+    #[inline]
+    fn deref(&self) -> &TupleRef<'a> {
+        &self.tuple
+    }
+}
+
+impl Input<'_> {
+    /// Takes the duty to ack from this call: the handle acks or fails the tuple later, from a later call.
+    pub fn defer(&self) -> AckHandle {
+        self.settled.set(true);
+        AckHandle {
+            tree: OwnedTree::new(&self.tree),
+            input_index: self.input_index,
+            received_ns: self.received_ns,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Copies the tuple so that it outlives the call, together with the duty to ack it.
+    pub fn keep(&self) -> OwnedTuple {
+        OwnedTuple { copy: self.tuple.copy(), handle: self.defer() }
+    }
+}
+
+/// Acks or fails a tuple after its `execute` call. Dropped unused, the tuple times out.
+#[derive(Debug)]
+pub struct AckHandle {
+    pub(crate) tree: OwnedTree,
+    pub(crate) input_index: u16,
+    pub(crate) received_ns: u64,
+    not_send: PhantomData<*mut ()>,
+}
+
+/// A tuple copied out of its frame.
+#[derive(Debug, Clone)]
+pub struct TupleCopy {
+    payload: Box<[u8]>,
+    source: Source,
+    source_task: u32,
+}
+
+impl TupleCopy {
+    /// The tuple, to be read.
+    #[inline]
+    pub fn tuple(&self) -> TupleRef<'_> {
+        TupleRef { payload: &self.payload, source: &self.source, source_task: self.source_task }
+    }
+}
+
+/// A tuple copied out of its frame, with the duty to ack it.
+#[derive(Debug)]
+pub struct OwnedTuple {
+    copy: TupleCopy,
+    pub(crate) handle: AckHandle,
+}
+
+impl OwnedTuple {
+    /// The tuple, to be read.
+    #[inline]
+    pub fn tuple(&self) -> TupleRef<'_> {
+        self.copy.tuple()
+    }
+
+    /// Keeps only the duty to ack.
+    pub fn into_handle(self) -> AckHandle {
+        self.handle
+    }
+}
+
+pub(crate) fn task_id(task: u32) -> TaskId {
+    if task == 0 { TaskId::SYSTEM } else { TaskId(i32::try_from(task).unwrap_or(i32::MAX)) }
+}
+
+/// A field that the stream of a tuple does not have.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("there is no field {wanted} on stream {stream} of {component}; its fields are {fields}")]
+pub struct UnknownField {
+    wanted: String,
+    component: ComponentId,
+    stream: StreamId,
+    fields: Fields,
+}
+
+impl UnknownField {
+    fn new(source: &Source, wanted: String) -> Self {
+        Self {
+            wanted,
+            component: source.component.clone(),
+            stream: source.stream.clone(),
+            fields: source.schema.fields().clone(),
+        }
+    }
+}
+
+/// A tree state that outlives the frame it was read from.
+#[derive(Debug)]
+pub(crate) struct OwnedTree {
+    roots: OwnedRoots,
+    pub(crate) children: Cell<u64>,
+}
+
+#[derive(Debug)]
+enum OwnedRoots {
+    None,
+    Derived { root: u64, position: u16 },
+    Pair { root: u64, edge: u64 },
+    Many(Box<[u8]>),
+}
+
+impl OwnedTree {
+    fn new(tree: &TreeState<'_>) -> Self {
+        let roots = match tree.anchors {
+            Anchors::None => OwnedRoots::None,
+            Anchors::Derived { root, position } => OwnedRoots::Derived { root, position },
+            Anchors::Pair { root, edge } => OwnedRoots::Pair { root, edge },
+            Anchors::Many(many) => {
+                let mut bytes = Vec::with_capacity(16 * many.len());
+                for (root, edge) in many.iter() {
+                    ManyAnchors::push_pair(&mut bytes, root, edge);
+                }
+                OwnedRoots::Many(bytes.into())
+            }
+        };
+        Self { roots, children: Cell::new(tree.children.get()) }
+    }
+
+    pub(crate) fn anchors(&self) -> Anchors<'_> {
+        match &self.roots {
+            OwnedRoots::None => Anchors::None,
+            OwnedRoots::Derived { root, position } => Anchors::Derived { root: *root, position: *position },
+            OwnedRoots::Pair { root, edge } => Anchors::Pair { root: *root, edge: *edge },
+            OwnedRoots::Many(bytes) => Anchors::Many(ManyAnchors::from_bytes(bytes)),
+        }
+    }
+}

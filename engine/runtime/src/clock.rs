@@ -1,0 +1,125 @@
+//! The one clock of the runtime: nanoseconds since an arbitrary start, monotonic, the same on every core.
+//!
+//! A reading costs about 10 ns from the time stamp counter against 20 to 25 ns from the kernel's clock, and a hop
+//! costs less than either, so the counter is used where it can be trusted: the CPU calls it constant and unstopped, and
+//! the kernel itself uses it as its clock source (it has then checked that all CPUs agree). Elsewhere the kernel's clock
+//! serves.
+//!
+//! Threading: any thread. Errors: none.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+enum Source {
+    /// Nanoseconds = (ticks - base) * scale / 2^32.
+    TimeStampCounter {
+        base_ticks: u64,
+        scale: u64,
+    },
+    Kernel,
+}
+
+struct Clock {
+    start: Instant,
+    source: Source,
+}
+
+static CLOCK: OnceLock<Clock> = OnceLock::new();
+
+/// How long the counter is compared with the kernel's clock, once per process.
+const CALIBRATION: Duration = Duration::from_millis(20);
+
+/// Nanoseconds since the first use of the clock in this process.
+#[inline]
+pub fn now_ns() -> u64 {
+    let clock = CLOCK.get_or_init(Clock::calibrate);
+    match clock.source {
+        Source::TimeStampCounter { base_ticks, scale } => {
+            let ticks = read_ticks().saturating_sub(base_ticks);
+            // The shift keeps the lower 64 bits, enough for 584 years.
+            ((u128::from(ticks) * u128::from(scale)) >> 32) as u64
+        }
+        Source::Kernel => nanoseconds(clock.start.elapsed()),
+    }
+}
+
+/// The instant `instant` on this clock; instants before its start give 0.
+pub fn ns_of(instant: Instant) -> u64 {
+    let clock = CLOCK.get_or_init(Clock::calibrate);
+    nanoseconds(instant.saturating_duration_since(clock.start))
+}
+
+/// A duration in whole nanoseconds, saturating after 584 years.
+pub fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Which clock is in use, for reports: `tsc` or `kernel`.
+pub fn source_name() -> &'static str {
+    match CLOCK.get_or_init(Clock::calibrate).source {
+        Source::TimeStampCounter { .. } => "tsc",
+        Source::Kernel => "kernel",
+    }
+}
+
+impl Clock {
+    fn calibrate() -> Self {
+        let start = Instant::now();
+        if !counter_is_trustworthy() {
+            return Self { start, source: Source::Kernel };
+        }
+        let base_ticks = read_ticks();
+        while start.elapsed() < CALIBRATION {
+            std::hint::spin_loop();
+        }
+        let (elapsed, ticks) = (nanoseconds(start.elapsed()), read_ticks() - base_ticks);
+        if ticks == 0 {
+            return Self { start, source: Source::Kernel };
+        }
+        let scale = ((u128::from(elapsed) << 32) / u128::from(ticks)) as u64;
+        Self { start, source: Source::TimeStampCounter { base_ticks, scale } }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn read_ticks() -> u64 {
+    // SAFETY: every x86-64 CPU has the instruction; it reads a register and touches no memory.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn read_ticks() -> u64 {
+    0
+}
+
+fn counter_is_trustworthy() -> bool {
+    if !cfg!(target_arch = "x86_64") {
+        return false;
+    }
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = cpus.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    source.is_ok_and(|source| source.trim() == "tsc")
+        && ["constant_tsc", "nonstop_tsc"].iter().all(|flag| flags.split_whitespace().any(|word| word == *flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_goes_back_and_keeps_pace_with_the_kernel() {
+        let (start, started) = (now_ns(), Instant::now());
+        let mut last = start;
+        while started.elapsed() < Duration::from_millis(50) {
+            let now = now_ns();
+            assert!(now >= last);
+            last = now;
+        }
+        let (ours, kernel) = (now_ns() - start, nanoseconds(started.elapsed()));
+        assert!(ours.abs_diff(kernel) < kernel / 50, "ours {ours} kernel {kernel}");
+        assert!(ns_of(Instant::now()).abs_diff(now_ns()) < 5_000_000);
+    }
+}

@@ -1,0 +1,510 @@
+//! Runs the tasks of one bolt executor: reads runs in place or from the inbox, calls user code, settles failures.
+//!
+//! Invariants: tuples of one (source task, target task, stream) are executed in the order in which they were emitted;
+//! user code runs only inside `catch_unwind`; a tuple whose call failed is failed, and its task rebuilt, before the next.
+//!
+//! Threading: belongs to one core.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use ringstorm_frame::{FrameReader, Run, RunCursor};
+use ringstorm_types::{ComponentId, ExecutorId};
+
+use crate::api::bolt::{CoreBolt, Step};
+use crate::api::collector::BoltCollector;
+use crate::api::context::TopologyContext;
+use crate::api::input::{Input, Source, TreeState, TupleRef};
+use crate::core::failure::{Failures, TaskFailure, panic_text};
+use crate::core::gate::Gate;
+use crate::core::output::TaskOutput;
+use crate::core::stats::{InboxStats, InputStats};
+use crate::core::transfer::Transfer;
+
+/// Makes a bolt on its core.
+pub(crate) type BoltFactory = Arc<dyn Fn() -> Box<dyn CoreBolt> + Send + Sync>;
+
+/// Tuples of one slice.
+const SLICE_TUPLES: u32 = 256;
+/// Time of one slice.
+const SLICE_NS: u64 = 20_000;
+/// Tuples between two clock readings at least and at most; the stride adapts to how long tuples take.
+const CHUNK_TUPLES_MIN: u32 = 16;
+const CHUNK_TUPLES_MAX: u32 = 128;
+
+/// One task of a bolt.
+pub(crate) struct BoltTask {
+    pub(crate) bolt: Box<dyn CoreBolt>,
+    pub(crate) output: TaskOutput,
+    pub(crate) context: TopologyContext,
+    failures: Failures,
+}
+
+impl BoltTask {
+    pub(crate) fn new(bolt: Box<dyn CoreBolt>, output: TaskOutput, context: TopologyContext) -> Self {
+        Self { bolt, output, context, failures: Failures::default() }
+    }
+}
+
+/// Where execution of the frame in hand stands.
+struct Current {
+    frame: Vec<u8>,
+    /// Where the run in hand starts.
+    run_offset: usize,
+    cursor: RunCursor,
+}
+
+/// A bolt executor.
+pub(crate) struct BoltExecutor {
+    pub(crate) id: ExecutorId,
+    pub(crate) component: ComponentId,
+    pub(crate) component_number: u32,
+    pub(crate) first_task: u32,
+    pub(crate) tasks: Vec<BoltTask>,
+    pub(crate) gate: Gate,
+    pub(crate) inputs: Vec<InputStats>,
+    /// (source component number, stream number) of each entry of `inputs`.
+    pub(crate) input_keys: Vec<(u32, u16)>,
+    pub(crate) inbox: InboxStats,
+    current: Option<Current>,
+    factory: BoltFactory,
+    wants_copies: bool,
+    chunk_tuples: u32,
+    /// Recent time per tuple, for estimates of waiting work.
+    pub(crate) tuple_ns: u64,
+    /// Tuples taken from frames so far.
+    pub(crate) taken: u64,
+    /// Ready and so in the core's list.
+    pub(crate) listed: bool,
+    pub(crate) tick: Option<Tick>,
+    pub(crate) failed: Vec<TaskFailure>,
+    pub(crate) failure_limit: u32,
+}
+
+/// Tick tuples of an executor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tick {
+    pub(crate) period_ns: u64,
+    pub(crate) next_ns: u64,
+}
+
+/// Why a run of tuples ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// All tuples of the run were executed.
+    EndOfRun,
+    /// The slice is used up.
+    Slice,
+    /// A target has no room, or the bolt can take no further input now.
+    Held,
+}
+
+/// What is left of a slice.
+pub(crate) struct Budget {
+    tuples: u32,
+    until_ns: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(now_ns: u64) -> Self {
+        Self { tuples: SLICE_TUPLES, until_ns: now_ns + SLICE_NS }
+    }
+}
+
+/// What executing needs to know of the whole worker.
+pub(crate) struct Surroundings<'a> {
+    /// By task id and stream number: where a run comes from. Index 0 is the system.
+    pub(crate) sources: &'a [Vec<Arc<Source>>],
+    /// By task id: the number of its component.
+    pub(crate) component_numbers: &'a [u32],
+}
+
+impl BoltExecutor {
+    #[expect(clippy::too_many_arguments, reason = "every part is given once, when the core is built")]
+    pub(crate) fn new(
+        id: ExecutorId,
+        component: ComponentId,
+        component_number: u32,
+        first_task: u32,
+        tasks: Vec<BoltTask>,
+        gate: Gate,
+        input_keys: Vec<(u32, u16)>,
+        factory: BoltFactory,
+        tick: Option<Tick>,
+        failure_limit: u32,
+    ) -> Self {
+        let wants_copies = tasks.iter().any(|task| task.bolt.wants_copies());
+        Self {
+            id,
+            component,
+            component_number,
+            first_task,
+            tasks,
+            gate,
+            inputs: vec![InputStats::default(); input_keys.len()],
+            input_keys,
+            inbox: InboxStats::default(),
+            current: None,
+            factory,
+            wants_copies,
+            chunk_tuples: CHUNK_TUPLES_MIN,
+            tuple_ns: 0,
+            taken: 0,
+            listed: false,
+            tick,
+            failed: Vec::new(),
+            failure_limit,
+        }
+    }
+
+    /// Whether runs may be executed where they lie instead of being copied to the inbox.
+    #[inline]
+    pub(crate) fn runs_in_place(&mut self, transfer: &Transfer) -> bool {
+        !self.wants_copies && self.current.is_none() && self.gate.is_open(transfer)
+    }
+
+    /// Tuples in the frame in hand that were not executed yet.
+    pub(crate) fn has_current(&self) -> bool {
+        self.current.is_some()
+    }
+
+    pub(crate) fn in_progress(&self) -> usize {
+        self.tasks.iter().map(|task| task.bolt.in_progress()).sum()
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.tasks.iter().any(|task| task.bolt.has_work())
+    }
+
+    /// Whether the executor has anything to do once it may run.
+    pub(crate) fn is_ready(&self, transfer: &Transfer, outlet: u32) -> bool {
+        self.current.is_some() || !transfer.outlets[outlet as usize].is_empty() || self.has_work()
+    }
+
+    /// One slice. Returns whether anything was done.
+    pub(crate) fn run(&mut self, outlet: u32, transfer: &mut Transfer, around: &Surroundings<'_>) -> bool {
+        let mut budget = Budget::new(transfer.now_ns);
+        let mut progress = false;
+        if self.has_work() && self.gate.is_open(transfer) {
+            progress |= self.advance(transfer);
+        }
+        while self.gate.is_open(transfer) && self.takes_input() {
+            if self.current.is_none() {
+                let Some(frame) = transfer.outlets[outlet as usize].pop() else { break };
+                let first = FrameReader::new(&frame).offset();
+                self.current = Some(Current { frame, run_offset: first, cursor: RunCursor::default() });
+            }
+            let before = self.taken;
+            let stop = self.run_current(&mut budget, transfer, around);
+            progress |= self.taken != before;
+            if stop != Stop::EndOfRun {
+                break;
+            }
+        }
+        progress
+    }
+
+    fn takes_input(&self) -> bool {
+        !self.wants_copies || self.tasks.iter().all(|task| task.bolt.is_ready())
+    }
+
+    /// Goes on with the frame in hand until it ends, the slice ends, or something holds.
+    fn run_current(&mut self, budget: &mut Budget, transfer: &mut Transfer, around: &Surroundings<'_>) -> Stop {
+        let Some(mut current) = self.current.take() else { return Stop::EndOfRun };
+        let mut reader = FrameReader::resume(&current.frame, current.run_offset);
+        while let Some(run) = reader.next() {
+            let stop = self.execute(&run, &mut current.cursor, budget, transfer, around);
+            if stop != Stop::EndOfRun || !self.takes_input() {
+                self.current = Some(current);
+                return if stop == Stop::EndOfRun { Stop::Held } else { stop };
+            }
+            current.run_offset = reader.offset();
+            current.cursor = RunCursor::default();
+        }
+        transfer.pool.put(current.frame);
+        Stop::EndOfRun
+    }
+
+    /// Executes tuples of a run from the cursor on.
+    pub(crate) fn execute(
+        &mut self,
+        run: &Run<'_>,
+        cursor: &mut RunCursor,
+        budget: &mut Budget,
+        transfer: &mut Transfer,
+        around: &Surroundings<'_>,
+    ) -> Stop {
+        let source_task = run.source();
+        let Some(source) =
+            around.sources.get(source_task as usize).and_then(|streams| streams.get(usize::from(run.stream())))
+        else {
+            // Only foreign bytes could name such a source, and they were checked; count the tuples as taken.
+            self.taken += u64::from(run.count() - cursor.index());
+            return Stop::EndOfRun;
+        };
+        let key = (around.component_numbers[source_task as usize], run.stream());
+        let input_index = self.input_keys.iter().position(|known| *known == key).unwrap_or(usize::MAX);
+        loop {
+            if cursor.index() >= run.count() {
+                return Stop::EndOfRun;
+            }
+            if budget.tuples == 0 || transfer.now_ns >= budget.until_ns {
+                return Stop::Slice;
+            }
+            if !self.gate.is_open(transfer) || !self.takes_input() {
+                return Stop::Held;
+            }
+            let first = cursor.index();
+            let chunk = self.chunk_tuples.min(budget.tuples);
+            let outcome = self.execute_chunk(run, cursor, chunk, source, input_index, transfer);
+            let done = u64::from(cursor.index() - first);
+            self.taken += done;
+            budget.tuples -= (done as u32).min(budget.tuples);
+            self.end_chunk(input_index, done, transfer);
+            if let Err(failure) = outcome {
+                self.settle_failure(failure, transfer);
+            }
+        }
+    }
+
+    /// Executes up to `chunk` tuples within one `catch_unwind`.
+    fn execute_chunk(
+        &mut self,
+        run: &Run<'_>,
+        cursor: &mut RunCursor,
+        chunk: u32,
+        source: &Source,
+        input_index: usize,
+        transfer: &mut Transfer,
+    ) -> Result<(), ChunkFailure> {
+        let Self { tasks, inputs, gate, first_task, .. } = self;
+        let (first_task, wants_copies) = (*first_task, self.wants_copies);
+        let received_ns = transfer.now_ns;
+        let source_task = run.source();
+        let gate_version = transfer.gate_version;
+        let mut running = 0usize;
+        let mut tree: Option<OpenTree> = None;
+        // Set before each call and read after a panic: user code may have unwound anywhere in it.
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..chunk {
+                let before = *cursor;
+                let Some(tuple) = run.next(cursor) else { break };
+                running = (tuple.target - first_task) as usize;
+                let Some(task) = tasks.get_mut(running) else { continue };
+                let input = Input {
+                    tuple: TupleRef { payload: tuple.payload, source, source_task },
+                    tree: TreeState { anchors: tuple.anchors, children: Cell::new(0) },
+                    input_index: input_index as u16,
+                    received_ns,
+                    settled: Cell::new(false),
+                    not_send: PhantomData,
+                };
+                tree = Some(OpenTree { cursor: before });
+                let mut collector =
+                    BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+                match task.bolt.execute(&input, &mut collector) {
+                    Ok(step) => {
+                        if let Some(refused) = collector.output.refused.take() {
+                            collector.fail(&input);
+                            return Err(ChunkFailure { task: running, tuple: None, text: *refused, rebuild: false });
+                        }
+                        if step == Step::Suspended || wants_copies {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) => {
+                        collector.fail(&input);
+                        collector.output.refused = None;
+                        return Err(ChunkFailure {
+                            task: running,
+                            tuple: None,
+                            text: error.to_string(),
+                            rebuild: true,
+                        });
+                    }
+                }
+                if transfer.gate_version != gate_version {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        }));
+        match result {
+            Ok(outcome) => outcome,
+            Err(panic) => Err(ChunkFailure {
+                task: running,
+                tuple: tree.map(|open| open.cursor),
+                text: format!("panicked: {}", panic_text(&*panic)),
+                rebuild: true,
+            }
+            .with_run(run, tasks, inputs, gate, first_task, input_index, transfer)),
+        }
+    }
+
+    #[inline]
+    fn end_chunk(&mut self, input_index: usize, done: u64, transfer: &mut Transfer) {
+        let now_ns = crate::clock::now_ns();
+        let elapsed_ns = now_ns - transfer.now_ns;
+        transfer.now_ns = now_ns;
+        if done == 0 {
+            return;
+        }
+        let each_ns = elapsed_ns / done;
+        self.tuple_ns = (7 * self.tuple_ns + each_ns) / 8;
+        // Read the clock about every two microseconds, within the bounds.
+        self.chunk_tuples = match elapsed_ns {
+            0..1_000 => (2 * self.chunk_tuples).min(CHUNK_TUPLES_MAX),
+            4_000.. => CHUNK_TUPLES_MIN,
+            _ => self.chunk_tuples,
+        };
+        if let Some(stats) = self.inputs.get_mut(input_index) {
+            stats.end_chunk(done, elapsed_ns);
+        }
+    }
+
+    /// Goes on with suspended and asynchronous work.
+    fn advance(&mut self, transfer: &mut Transfer) -> bool {
+        for index in 0..self.tasks.len() {
+            if !self.tasks[index].bolt.has_work() {
+                continue;
+            }
+            let Self { tasks, inputs, gate, .. } = self;
+            let task = &mut tasks[index];
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                let mut collector =
+                    BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+                task.bolt.advance(&mut collector)
+            }));
+            let failure = match result {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(panic) => Some(format!("panicked: {}", panic_text(&*panic))),
+            };
+            if let Some(text) = failure {
+                self.settle_failure(ChunkFailure { task: index, tuple: None, text, rebuild: true }, transfer);
+            }
+            transfer.now_ns = crate::clock::now_ns();
+        }
+        true
+    }
+
+    /// Reports a failure and, where the task's memory is in doubt, rebuilds it.
+    fn settle_failure(&mut self, failure: ChunkFailure, transfer: &mut Transfer) {
+        let Self { tasks, factory, failed, component, failure_limit, .. } = self;
+        let task = &mut tasks[failure.task];
+        let mut fatal = false;
+        let mut text = failure.text;
+        if failure.rebuild {
+            text.push_str("; the task was rebuilt and what it held in memory is lost");
+            fatal = task.failures.add(transfer.now_ns) >= *failure_limit;
+            let (context, bolt) = (&task.context, &mut task.bolt);
+            let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                // The old one goes first: it may hold what the new one needs, such as a file or a port.
+                *bolt = Box::new(Gone);
+                *bolt = factory();
+                bolt.prepare(context)
+            }));
+            match rebuilt {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    text = format!("{text}; rebuilding it failed: {error}");
+                    fatal = true;
+                }
+                Err(panic) => {
+                    text = format!("{text}; rebuilding it panicked: {}", panic_text(&*panic));
+                    fatal = true;
+                }
+            }
+        }
+        failed.push(TaskFailure { component: component.clone(), task: task.context.task, text, fatal });
+    }
+
+    /// Runs a life-cycle call of each task, with failures reported.
+    pub(crate) fn each_task(
+        &mut self,
+        transfer: &mut Transfer,
+        what: &str,
+        mut call: impl FnMut(&mut dyn CoreBolt, &TopologyContext, &mut BoltCollector<'_>) -> crate::Result,
+        fatal: bool,
+    ) {
+        let Self { tasks, inputs, gate, failed, component, .. } = self;
+        for task in tasks {
+            let (bolt, output, context) = (&mut task.bolt, &mut task.output, &task.context);
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                let mut collector = BoltCollector { transfer, output, inputs, gate, not_send: PhantomData };
+                call(&mut **bolt, context, &mut collector)
+            }));
+            let text = match result {
+                Ok(Ok(())) => task.output.refused.take().map(|text| format!("{what}: {text}")),
+                Ok(Err(error)) => Some(format!("{what} failed: {error}")),
+                Err(panic) => Some(format!("{what} panicked: {}", panic_text(&*panic))),
+            };
+            if let Some(text) = text {
+                failed.push(TaskFailure { component: component.clone(), task: context.task, text, fatal });
+            }
+        }
+    }
+}
+
+/// Stands where a bolt was, when its factory failed; the run is ending then.
+struct Gone;
+
+impl CoreBolt for Gone {
+    fn prepare(&mut self, _: &TopologyContext) -> crate::Result {
+        Ok(())
+    }
+    fn execute(&mut self, _: &Input<'_>, _: &mut BoltCollector<'_>) -> crate::Result<Step> {
+        Err("the task could not be rebuilt".into())
+    }
+    fn finish(&mut self, _: &mut BoltCollector<'_>) -> crate::Result {
+        Ok(())
+    }
+    fn cleanup(&mut self) {}
+}
+
+/// Where the tuple lies whose call is running.
+#[derive(Clone, Copy)]
+struct OpenTree {
+    cursor: RunCursor,
+}
+
+/// A call of user code that failed.
+struct ChunkFailure {
+    task: usize,
+    /// The tuple that is still to be failed, after a panic.
+    tuple: Option<RunCursor>,
+    text: String,
+    /// The task's memory is in doubt.
+    rebuild: bool,
+}
+
+impl ChunkFailure {
+    /// Fails the tuple whose call panicked.
+    #[expect(clippy::too_many_arguments, reason = "the parts of an executor that a panic left borrowed")]
+    fn with_run(
+        mut self,
+        run: &Run<'_>,
+        tasks: &mut [BoltTask],
+        inputs: &mut [InputStats],
+        gate: &mut Gate,
+        first_task: u32,
+        input_index: usize,
+        transfer: &mut Transfer,
+    ) -> Self {
+        if let Some(mut cursor) = self.tuple.take()
+            && let Some(tuple) = run.next(&mut cursor)
+            && let Some(task) = tasks.get_mut((tuple.target - first_task) as usize)
+        {
+            task.output.refused = None;
+            let mut collector =
+                BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+            collector.fail_tree(tuple.anchors);
+            if let Some(stats) = collector.inputs.get_mut(input_index) {
+                stats.failed += 1;
+            }
+        }
+        self
+    }
+}

@@ -1,0 +1,217 @@
+//! Choosing target tasks: Storm's groupings over the tasks of one subscription.
+//!
+//! Where a rule of Storm fixes the choice (fields, partial key, global, plain shuffle) the choice is Storm's, task for
+//! task. Load-aware shuffle is plain round robin while the targets' waiting work differs little, else the emptier ones.
+//!
+//! Threading: each emitting task has its own grouper. Errors: none; validation has settled that fields exist.
+
+use std::sync::atomic::Ordering;
+
+use ringstorm_tuple::hash;
+
+use crate::api::emittable::Emittable;
+use crate::api::grouping::{CustomGrouping, GroupedTuple};
+use crate::core::transfer::Transfer;
+
+/// Waiting work below which targets count as equally loaded, in microseconds.
+const EVEN_WAIT_US: u32 = 2_000;
+/// Emits between two looks at the load of shuffled targets.
+const LOAD_REFRESH_EMITS: u32 = 64;
+
+/// How one emitting task chooses among the tasks of one subscriber.
+pub(crate) enum Grouper {
+    /// There is only one task to choose, whatever the grouping: its outlet is known.
+    One {
+        task: u32,
+        outlet: u32,
+    },
+    Shuffle(Shuffle),
+    Fields {
+        indices: Box<[usize]>,
+        tasks: Box<[u32]>,
+    },
+    PartialKey {
+        indices: Box<[usize]>,
+        tasks: Box<[u32]>,
+        sent: Box<[u64]>,
+    },
+    All {
+        tasks: Box<[u32]>,
+    },
+    None {
+        tasks: Box<[u32]>,
+        random: SmallRandom,
+    },
+    /// Only direct emits reach it.
+    Direct {
+        tasks: Box<[u32]>,
+    },
+    Custom {
+        grouping: Box<dyn CustomGrouping>,
+        tasks: Box<[u32]>,
+        chosen: Vec<usize>,
+    },
+}
+
+impl Grouper {
+    /// Calls `send` for each chosen task.
+    #[inline]
+    pub(crate) fn choose<E: Emittable, R>(
+        &mut self,
+        tuple: &E,
+        transfer: &mut Transfer,
+        mut send: impl FnMut(&mut Transfer, u32, u32) -> Result<(), R>,
+    ) -> Result<(), R> {
+        let task = match self {
+            Self::One { task, outlet } => return send(transfer, *outlet, *task),
+            Self::Shuffle(shuffle) => shuffle.next(transfer),
+            Self::Fields { indices, tasks } => {
+                let hash = hash::fields_hash(indices.iter().map(|index| tuple.field(*index)));
+                tasks[hash::fields_task_index(hash, tasks.len())]
+            }
+            Self::PartialKey { indices, tasks, sent } => {
+                let (first, second) =
+                    hash::partial_key_choices(indices.iter().map(|index| tuple.field(*index)), tasks.len());
+                let index = if sent[second] < sent[first] { second } else { first };
+                sent[index] += 1;
+                tasks[index]
+            }
+            Self::All { tasks } => {
+                for task in &*tasks {
+                    let outlet = outlet(transfer, *task);
+                    send(transfer, outlet, *task)?;
+                }
+                return Ok(());
+            }
+            Self::None { tasks, random } => tasks[random.below(tasks.len())],
+            Self::Direct { .. } => return Ok(()),
+            Self::Custom { grouping, tasks, chosen } => {
+                chosen.clear();
+                grouping.choose(&GroupedTuple(tuple), chosen);
+                for index in &*chosen {
+                    if let Some(task) = tasks.get(*index) {
+                        let outlet = outlet(transfer, *task);
+                        send(transfer, outlet, *task)?;
+                    }
+                }
+                return Ok(());
+            }
+        };
+        let outlet = outlet(transfer, task);
+        send(transfer, outlet, task)
+    }
+
+    /// Whether `task` may be named in a direct emit.
+    pub(crate) fn allows_direct(&self, task: u32) -> bool {
+        match self {
+            Self::Direct { tasks } => tasks.contains(&task),
+            _ => false,
+        }
+    }
+}
+
+#[inline]
+fn outlet(transfer: &Transfer, task: u32) -> u32 {
+    transfer.outlet_of(task).expect("subscribers' tasks are tasks of the topology")
+}
+
+/// Shuffle over a random permutation of the tasks, round robin from position 1, as Storm's.
+pub(crate) struct Shuffle {
+    tasks: Box<[u32]>,
+    cursor: usize,
+    load_aware: bool,
+    until_refresh: u32,
+    /// Targets to avoid for now, by position; empty while all are alike.
+    avoid: Vec<bool>,
+    uneven: bool,
+    seen_gate: u64,
+}
+
+impl Shuffle {
+    pub(crate) fn new(mut tasks: Vec<u32>, load_aware: bool, random: &mut SmallRandom) -> Self {
+        for last in (1..tasks.len()).rev() {
+            tasks.swap(last, random.below(last + 1));
+        }
+        let avoid = vec![false; tasks.len()];
+        Self {
+            tasks: tasks.into(),
+            cursor: 0,
+            load_aware,
+            until_refresh: LOAD_REFRESH_EMITS,
+            avoid,
+            uneven: false,
+            seen_gate: u64::MAX,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, transfer: &Transfer) -> u32 {
+        if self.load_aware {
+            self.until_refresh -= 1;
+            if self.until_refresh == 0 || self.seen_gate != transfer.gate_version {
+                self.refresh(transfer);
+            }
+        }
+        self.step();
+        if self.uneven {
+            for _ in 1..self.tasks.len() {
+                if !self.avoid[self.cursor] {
+                    break;
+                }
+                self.step();
+            }
+        }
+        self.tasks[self.cursor]
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        self.cursor += 1;
+        if self.cursor >= self.tasks.len() {
+            self.cursor = 0;
+        }
+    }
+
+    #[cold]
+    fn refresh(&mut self, transfer: &Transfer) {
+        self.until_refresh = LOAD_REFRESH_EMITS;
+        self.seen_gate = transfer.gate_version;
+        let wait = |task: &u32| {
+            if transfer.may_emit(*task) {
+                transfer.board.wait_us[*task as usize].load(Ordering::Relaxed)
+            } else {
+                u32::MAX
+            }
+        };
+        let least = self.tasks.iter().map(wait).min().unwrap_or(0);
+        let bound = least.saturating_mul(2).max(EVEN_WAIT_US);
+        self.uneven = false;
+        for (avoid, task) in self.avoid.iter_mut().zip(&self.tasks) {
+            *avoid = wait(task) > bound;
+            self.uneven |= *avoid;
+        }
+    }
+}
+
+/// SplitMix64: a small generator for choices that need no more than an even spread.
+#[derive(Debug, Clone)]
+pub(crate) struct SmallRandom(u64);
+
+impl SmallRandom {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which must not be 0.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}

@@ -1,0 +1,190 @@
+//! The way to one other core: a data ring, a control ring and that core's doorbell.
+//!
+//! Invariants: control messages never wait behind data (they have their own ring); what a ring does not take stays
+//! with the sender, in order, and blocks nobody who does not send there.
+//!
+//! Threading: the producer ends belong to one core. Errors: a ring whose consumer is gone swallows what is sent and
+//! counts it; that only happens when the worker is stopping.
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex};
+
+use ringstorm_acking::{AckMessage, Outcome};
+use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError};
+
+use crate::core::outlet::{FramePool, Outlet};
+
+/// What lies in a cell of a data ring: one frame, whose buffer the producer takes back a lap later.
+#[derive(Debug, Default)]
+pub(crate) struct FrameCell {
+    pub(crate) bytes: Vec<u8>,
+    /// A frame too large to stay pinned in its cell for a lap: the consumer takes it out and frees it.
+    pub(crate) large: Mutex<Option<Vec<u8>>>,
+}
+
+/// What lies in a cell of a control ring.
+pub(crate) type ControlCell = Vec<ControlMessage>;
+
+/// What cores tell each other besides tuples.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ControlMessage {
+    /// For the acker task.
+    Ack { acker: u32, message: AckMessage },
+    /// For the spout task.
+    Outcome { spout: u32, outcome: Outcome },
+    /// The tasks `first..=last` have enough to do; do not emit to them.
+    Pause { first: u32, last: u32 },
+    /// They have room again.
+    Resume { first: u32, last: u32 },
+}
+
+/// The sending side of a link.
+pub(crate) struct Link {
+    /// Index of the other core.
+    pub(crate) peer: usize,
+    pub(crate) doorbell: Doorbell,
+    data: Option<Producer<FrameCell>>,
+    spare: FrameCell,
+    control: Producer<ControlCell>,
+    pub(crate) control_batch: ControlCell,
+    /// The data ring was full at the last try: senders to that core are held.
+    pub(crate) blocked: bool,
+    /// Shared with the reading core: it rings this core's doorbell when it has made room.
+    ///
+    /// Nothing is lost between the two: this core stores the flag, then announces its park (a full fence) and looks for
+    /// room once more; the reader frees cells, passes a full fence and reads the flag. One of them sees the other.
+    pub(crate) starved: Arc<AtomicBool>,
+    /// Times that the ring was full.
+    pub(crate) full_count: u64,
+    /// Tuples that could not be delivered because the other core had ended.
+    pub(crate) undeliverable: u64,
+}
+
+/// The core at the other end of an inbound link.
+pub(crate) struct Feeder {
+    pub(crate) doorbell: Doorbell,
+    /// The other end of [`Link::starved`].
+    pub(crate) starved: Arc<AtomicBool>,
+}
+
+impl Feeder {
+    /// Cells were freed: wakes the feeder if it parked for want of room.
+    #[inline]
+    pub(crate) fn tell_of_room(&self) {
+        fence(Ordering::SeqCst);
+        if self.starved.load(Ordering::Relaxed) {
+            self.starved.store(false, Ordering::Relaxed);
+            self.doorbell.ring();
+        }
+    }
+}
+
+/// The receiving side of a link.
+pub(crate) struct Inbound {
+    pub(crate) data: Option<Consumer<FrameCell>>,
+    pub(crate) control: Consumer<ControlCell>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        peer: usize,
+        doorbell: Doorbell,
+        data: Option<Producer<FrameCell>>,
+        control: Producer<ControlCell>,
+    ) -> Self {
+        Self {
+            peer,
+            doorbell,
+            data,
+            spare: FrameCell::default(),
+            control,
+            control_batch: Vec::new(),
+            blocked: false,
+            starved: Arc::default(),
+            full_count: 0,
+            undeliverable: 0,
+        }
+    }
+
+    /// Publishes every sealed frame, and the open one when `open` allows it. Returns whether the ring took all.
+    pub(crate) fn publish(&mut self, outlet: &mut Outlet, pool: &mut FramePool, open: OpenFrame) -> bool {
+        let Some(data) = &mut self.data else { return outlet.is_empty() };
+        while outlet.has_sealed() || open.may_go(data) && !outlet.writer.is_empty() {
+            if data.free_cells() == 0 && !data.consumer_is_gone() {
+                self.blocked = true;
+                self.full_count += 1;
+                return false;
+            }
+            let Some(frame) = outlet.pop() else { break };
+            if pool.is_regular(&frame) {
+                self.spare.bytes = frame;
+            } else {
+                *self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(frame);
+            }
+            match data.try_publish(&mut self.spare) {
+                Ok(()) => self.doorbell.ring(),
+                Err(error) => {
+                    let large = self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                    let frame = large.unwrap_or_else(|| std::mem::take(&mut self.spare.bytes));
+                    if error == PublishError::Full {
+                        outlet.put_back(frame);
+                        self.blocked = true;
+                        self.full_count += 1;
+                        return false;
+                    }
+                    self.undeliverable += u64::from(ringstorm_frame::FrameReader::new(&frame).tuple_count());
+                }
+            }
+            pool.put(std::mem::take(&mut self.spare.bytes));
+        }
+        self.blocked = false;
+        true
+    }
+
+    /// Whether a ring that was full has room now.
+    pub(crate) fn has_new_room(&self) -> bool {
+        self.blocked && self.data.as_ref().is_some_and(|data| data.free_cells() > 0)
+            || !self.control_batch.is_empty() && self.control.free_cells() > 0
+    }
+
+    /// Publishes the control messages that wait. Returns whether the ring took them.
+    pub(crate) fn publish_control(&mut self) -> bool {
+        if self.control_batch.is_empty() {
+            return true;
+        }
+        match self.control.try_publish(&mut self.control_batch) {
+            Ok(()) => {
+                self.control_batch.clear();
+                self.doorbell.ring();
+                true
+            }
+            Err(PublishError::Full) => false,
+            Err(_) => {
+                self.control_batch.clear();
+                true
+            }
+        }
+    }
+}
+
+/// When the open frame of a link may be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenFrame {
+    /// Not now: only full frames go.
+    Keep,
+    /// Unless the other core has yet to read what it has: then waiting makes a fuller frame and costs nothing.
+    WhenRead,
+    /// In any case, since this core is about to park.
+    Go,
+}
+
+impl OpenFrame {
+    #[inline]
+    fn may_go(self, data: &Producer<FrameCell>) -> bool {
+        match self {
+            Self::Keep => false,
+            Self::WhenRead => data.consumer_has_read_all(),
+            Self::Go => true,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What one task emits: its declared streams, their subscribers, and the counters of both.
+//!
+//! Invariants: a tuple leaves only on a declared stream whose layout it has; `emitted` counts emits, `transferred`
+//! copies. A refused emit is remembered and fails the call that made it, so that user code need not check each emit.
+//!
+//! Threading: belongs to the core of its task.
+
+use ringstorm_acking::{EdgeGenerator, RootId};
+use ringstorm_frame::Anchors;
+use ringstorm_tuple::{LayoutHash, Schema};
+use ringstorm_types::{StreamId, TaskId};
+
+use crate::api::anchor::Anchoring;
+use crate::api::emittable::Emittable;
+use crate::core::grouper::Grouper;
+use crate::core::transfer::{SendError, Transfer};
+
+/// One subscription to a stream.
+pub(crate) struct Route {
+    pub(crate) grouper: Grouper,
+    /// The subscriber is in a cycle with the emitter.
+    pub(crate) in_cycle: bool,
+    /// The cycle in words, for the report; empty when there is none.
+    pub(crate) cycle_name: String,
+}
+
+/// One declared stream of a task.
+pub(crate) struct OutputStream {
+    /// False for the stand-in of a default stream that the component does not declare.
+    pub(crate) declared: bool,
+    pub(crate) id: StreamId,
+    pub(crate) number: u16,
+    pub(crate) layout: LayoutHash,
+    pub(crate) schema: Schema,
+    pub(crate) direct: bool,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) emitted: u64,
+    pub(crate) transferred: u64,
+}
+
+/// Everything that a task writes to.
+pub(crate) struct TaskOutput {
+    pub(crate) task: u32,
+    pub(crate) component: String,
+    /// The default stream first; when the component declares none, a stand-in that refuses every tuple.
+    pub(crate) streams: Vec<OutputStream>,
+    pub(crate) edges: EdgeGenerator,
+    /// Why an emit of the running call was refused.
+    pub(crate) refused: Option<Box<String>>,
+    /// What user code reported and has yet to be handed on.
+    pub(crate) reported: Vec<String>,
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// Gives the anchors of each copy of one emit.
+pub(crate) trait Copies {
+    fn next<'s>(&mut self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s>;
+    /// Whether a loss would fail something.
+    fn tracked(&self) -> bool;
+}
+
+/// Copies of a spout's tuple: edges derived from the root and the copy's position.
+pub(crate) struct SpoutCopies {
+    pub(crate) root: RootId,
+    pub(crate) position: u16,
+}
+
+impl Copies for SpoutCopies {
+    #[inline]
+    fn next<'s>(&mut self, _: &mut EdgeGenerator, _: &'s mut Vec<u8>) -> Anchors<'s> {
+        let position = self.position;
+        self.position += 1;
+        Anchors::Derived { root: self.root.0, position }
+    }
+    fn tracked(&self) -> bool {
+        true
+    }
+}
+
+/// Copies of a bolt's tuple.
+pub(crate) struct BoltCopies<A>(pub(crate) A);
+
+impl<A: Anchoring> Copies for BoltCopies<A> {
+    #[inline]
+    fn next<'s>(&mut self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s> {
+        self.0.next_copy(edges, scratch)
+    }
+    fn tracked(&self) -> bool {
+        true
+    }
+}
+
+/// Copies that nobody tracks.
+pub(crate) struct Untracked;
+
+impl Copies for Untracked {
+    #[inline]
+    fn next<'s>(&mut self, _: &mut EdgeGenerator, _: &'s mut Vec<u8>) -> Anchors<'s> {
+        Anchors::None
+    }
+    fn tracked(&self) -> bool {
+        false
+    }
+}
+
+impl TaskOutput {
+    /// The index of a declared stream. An unknown one refuses the emit and gives `None`.
+    pub(crate) fn stream_index(&mut self, name: &str) -> Option<usize> {
+        let found = self.streams.iter().position(|stream| stream.declared && stream.id.as_str() == name);
+        if found.is_none() {
+            let declared = self.streams.iter().filter(|stream| stream.declared);
+            let declared: Vec<&str> = declared.map(|stream| stream.id.as_str()).collect();
+            self.refuse(format!(
+                "component {} emitted to stream {name:?}, which it does not declare; it declares {declared:?}",
+                self.component
+            ));
+        }
+        found
+    }
+
+    /// Emits to every subscriber of a stream; `stream_index` is one of `streams`.
+    #[inline]
+    pub(crate) fn emit<E: Emittable>(
+        &mut self,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        tuple: &E,
+        copies: &mut impl Copies,
+    ) {
+        let stream = &mut self.streams[stream_index];
+        if tuple.layout() != stream.layout || (stream.layout.is_dynamic() && !fits(stream, tuple)) || stream.direct {
+            return self.refuse_shape(stream_index, tuple);
+        }
+        stream.emitted += 1;
+        let (source, number) = (self.task, stream.number);
+        let (edges, scratch) = (&mut self.edges, &mut self.scratch);
+        let mut failure = None;
+        for route in &mut stream.routes {
+            let in_cycle = route.in_cycle;
+            let mut sent = 0;
+            let result = route.grouper.choose(tuple, transfer, |transfer, outlet, target| {
+                let anchors = copies.next(edges, scratch);
+                transfer.send(outlet, source, number, target, anchors, tuple, in_cycle)?;
+                sent += 1;
+                Ok::<(), SendError>(())
+            });
+            stream.transferred += sent;
+            if let Err(error) = result {
+                failure = Some((error, route.cycle_name.clone()));
+                break;
+            }
+        }
+        if let Some((error, cycle)) = failure {
+            self.refuse_send(transfer, stream_index, &error, &cycle, copies.tracked());
+        }
+    }
+
+    /// Emits to one task of a direct stream.
+    pub(crate) fn emit_direct<E: Emittable>(
+        &mut self,
+        transfer: &mut Transfer,
+        target: TaskId,
+        stream_index: usize,
+        tuple: &E,
+        copies: &mut impl Copies,
+    ) {
+        let stream = &mut self.streams[stream_index];
+        if tuple.layout() != stream.layout || (stream.layout.is_dynamic() && !fits(stream, tuple)) {
+            return self.refuse_shape(stream_index, tuple);
+        }
+        let target = u32::try_from(target.0).unwrap_or(0);
+        let route = stream.routes.iter().find(|route| route.grouper.allows_direct(target));
+        let Some((in_cycle, cycle)) = route.map(|route| (route.in_cycle, route.cycle_name.clone())) else {
+            let text = format!(
+                "component {} emitted to task {target} on stream {}, which no task of that id reads by direct grouping; \
+                 name a task of a subscriber of this direct stream",
+                self.component, stream.id
+            );
+            return self.refuse(text);
+        };
+        stream.emitted += 1;
+        let anchors = copies.next(&mut self.edges, &mut self.scratch);
+        let result = match transfer.outlet_of(target) {
+            Some(outlet) => transfer.send(outlet, self.task, stream.number, target, anchors, tuple, in_cycle),
+            None => Err(SendError::Nowhere(target)),
+        };
+        match result {
+            Ok(()) => stream.transferred += 1,
+            Err(error) => self.refuse_send(transfer, stream_index, &error, &cycle, copies.tracked()),
+        }
+    }
+
+    #[cold]
+    fn refuse_missing_default(&mut self) {
+        let text = format!(
+            "component {} emitted to the default stream, which it does not declare; declare it or emit to a named stream",
+            self.component
+        );
+        self.refuse(text);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_shape<E: Emittable>(&mut self, stream_index: usize, tuple: &E) {
+        let stream = &self.streams[stream_index];
+        if !stream.declared {
+            return self.refuse_missing_default();
+        }
+        let text = if stream.direct && tuple.layout() == stream.layout {
+            format!(
+                "component {} emitted to the direct stream {} without naming a task; use emit_direct",
+                self.component, stream.id
+            )
+        } else if stream.layout.is_dynamic() && tuple.layout().is_dynamic() {
+            format!(
+                "component {} emitted {} values to stream {}, which declares {} fields: {}; emit one value for each",
+                self.component,
+                tuple.field_count(),
+                stream.id,
+                stream.schema.fields().len(),
+                stream.schema.fields()
+            )
+        } else {
+            format!(
+                "component {} emitted a tuple of another layout than stream {} declares (fields {}); declare the type \
+                 that is emitted",
+                self.component,
+                stream.id,
+                stream.schema.fields()
+            )
+        };
+        self.refuse(text);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_send(
+        &mut self,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        error: &SendError,
+        cycle: &str,
+        tracked: bool,
+    ) {
+        let stream = &self.streams[stream_index].id;
+        if let SendError::CycleFull { max_bytes } = error {
+            transfer.counters.refused += 1;
+            transfer.counters.refused_unanchored += u64::from(!tracked);
+            let text = format!(
+                "cycle {cycle} emits more than it consumes: it holds more than ringstorm.cycle.limit.bytes \
+                 ({max_bytes} bytes), so an emit of {} to stream {stream} was refused",
+                self.component
+            );
+            if tracked {
+                self.refuse(text);
+            } else {
+                self.reported.push(text);
+            }
+            return;
+        }
+        self.refuse(format!("component {} could not emit to stream {stream}: {error}", self.component));
+    }
+
+    fn refuse(&mut self, text: String) {
+        self.refused.get_or_insert_with(|| Box::new(text));
+    }
+}
+
+impl OutputStream {
+    /// Stands at the place of the default stream when there is none: no tuple has its layout.
+    pub(crate) fn stand_in() -> Self {
+        Self {
+            declared: false,
+            id: StreamId::from_static(ringstorm_types::DEFAULT_STREAM),
+            number: 0,
+            layout: LayoutHash(u64::MAX),
+            schema: Schema::dynamic(std::iter::empty::<String>()),
+            direct: true,
+            routes: Vec::new(),
+            emitted: 0,
+            transferred: 0,
+        }
+    }
+}
+
+/// Whether a dynamic tuple has as many values as its stream has fields.
+#[inline]
+fn fits<E: Emittable>(stream: &OutputStream, tuple: &E) -> bool {
+    tuple.field_count() == stream.schema.fields().len()
+}

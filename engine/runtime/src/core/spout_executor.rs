@@ -1,0 +1,555 @@
+//! Runs the tasks of one spout executor: asks for tuples, tells of acks and fails, times out what is pending.
+//!
+//! Invariants: `next_tuple` is called only while the topology is active, the task's pending count is below its limit
+//! and no target holds the executor; user code runs only inside `catch_unwind`; each message id hears of its fate once.
+//!
+//! Threading: belongs to one core. The time-out buckets rotate once per executor and period, whatever its task count.
+
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use ringstorm_acking::{FailReason, Outcome, RootId};
+use ringstorm_types::{ComponentId, ExecutorId, MessageId};
+
+use crate::api::collector::SpoutCollector;
+use crate::api::context::TopologyContext;
+use crate::api::spout::{Next, Spout};
+use crate::core::failure::{Failures, TaskFailure, panic_text};
+use crate::core::gate::Gate;
+use crate::core::output::TaskOutput;
+use crate::core::stats::LazyHistogram;
+use crate::core::tracker::Tracker;
+use crate::core::transfer::Transfer;
+
+/// Makes a spout on its core.
+pub(crate) type SpoutFactory = Arc<dyn Fn() -> Box<dyn Spout> + Send + Sync>;
+
+/// Rounds over the tasks in one slice.
+const SLICE_CALLS: u32 = 256;
+const SLICE_NS: u64 = 20_000;
+/// Calls between two clock readings; adapts as for bolts.
+const CHUNK_CALLS_MIN: u32 = 16;
+const CHUNK_CALLS_MAX: u32 = 64;
+/// Back-off of a spout that has nothing: doubles from the first to the last.
+const BACK_OFF_FIRST_NS: u64 = 50_000;
+const BACK_OFF_LAST_NS: u64 = 100_000_000;
+/// Time-outs handled in one turn.
+const EXPIRED_PER_TURN: usize = 1024;
+
+/// What a spout task is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: call it.
+    Ready,
+    /// An instant.
+    Until(u64),
+    /// A waker.
+    Woken,
+    /// Its input has ended; it is called again when something fails.
+    Finished,
+}
+
+/// Why a spout is not being asked for tuples, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhyIdle {
+    Running,
+    Inactive,
+    MaxPending,
+    HeldBy(u32),
+    NoData,
+    Finished,
+}
+
+pub(crate) struct SpoutTask {
+    pub(crate) spout: Box<dyn Spout>,
+    pub(crate) output: TaskOutput,
+    pub(crate) tracker: Tracker,
+    pub(crate) context: TopologyContext,
+    pub(crate) wait: Wait,
+    back_off_ns: u64,
+    failures: Failures,
+}
+
+impl SpoutTask {
+    pub(crate) fn new(spout: Box<dyn Spout>, output: TaskOutput, tracker: Tracker, context: TopologyContext) -> Self {
+        Self {
+            spout,
+            output,
+            tracker,
+            context,
+            wait: Wait::Ready,
+            back_off_ns: BACK_OFF_FIRST_NS,
+            failures: Failures::default(),
+        }
+    }
+}
+
+/// Counters of a spout executor.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SpoutStats {
+    pub(crate) acked: u64,
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) complete_ns: LazyHistogram,
+}
+
+pub(crate) struct SpoutExecutor {
+    pub(crate) id: ExecutorId,
+    pub(crate) component: ComponentId,
+    pub(crate) component_number: u32,
+    pub(crate) first_task: u32,
+    pub(crate) tasks: Vec<SpoutTask>,
+    pub(crate) gate: Gate,
+    pub(crate) stats: SpoutStats,
+    pub(crate) why_idle: WhyIdle,
+    factory: SpoutFactory,
+    max_pending: usize,
+    /// `None` when message time-outs are off.
+    timeout_ns: Option<u64>,
+    next_rotation_ns: u64,
+    expiring: bool,
+    outcomes: Vec<(u32, Outcome)>,
+    active: bool,
+    chunk_calls: u32,
+    pub(crate) failed: Vec<TaskFailure>,
+    failure_limit: u32,
+}
+
+/// Settings of a spout executor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpoutSettings {
+    /// Per task.
+    pub(crate) max_pending: usize,
+    pub(crate) timeout_ns: Option<u64>,
+    pub(crate) failure_limit: u32,
+}
+
+impl SpoutExecutor {
+    #[expect(clippy::too_many_arguments, reason = "every part is given once, when the core is built")]
+    pub(crate) fn new(
+        id: ExecutorId,
+        component: ComponentId,
+        component_number: u32,
+        first_task: u32,
+        tasks: Vec<SpoutTask>,
+        gate: Gate,
+        factory: SpoutFactory,
+        settings: SpoutSettings,
+        now_ns: u64,
+    ) -> Self {
+        Self {
+            id,
+            component,
+            component_number,
+            first_task,
+            tasks,
+            gate,
+            stats: SpoutStats::default(),
+            why_idle: WhyIdle::Inactive,
+            factory,
+            max_pending: settings.max_pending,
+            timeout_ns: settings.timeout_ns,
+            next_rotation_ns: settings.timeout_ns.map_or(u64::MAX, |timeout_ns| now_ns.saturating_add(timeout_ns)),
+            expiring: false,
+            outcomes: Vec::new(),
+            active: false,
+            chunk_calls: CHUNK_CALLS_MIN,
+            failed: Vec::new(),
+            failure_limit: settings.failure_limit,
+        }
+    }
+
+    pub(crate) fn push_outcome(&mut self, task: u32, outcome: Outcome) {
+        self.outcomes.push((task, outcome));
+    }
+
+    /// Messages that are neither acked nor failed.
+    pub(crate) fn pending_count(&self) -> usize {
+        self.tasks.iter().map(|task| task.tracker.pending_count()).sum()
+    }
+
+    /// Whether every task says that its input has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.outcomes.is_empty() && self.tasks.iter().all(|task| task.wait == Wait::Finished)
+    }
+
+    /// Whether a waker was woken that a task waits for.
+    pub(crate) fn is_woken(&self) -> bool {
+        self.active && self.tasks.iter().any(|task| task.wait == Wait::Woken && task.context.wake.is_woken())
+    }
+
+    pub(crate) fn open(&mut self) {
+        for index in 0..self.tasks.len() {
+            let task = &mut self.tasks[index];
+            let (spout, context) = (&mut task.spout, &task.context);
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| spout.open(context)));
+            let text = match result {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(panic) => format!("open panicked: {}", panic_text(&*panic)),
+            };
+            self.report(index, text, true);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.call_each("close", Spout::close);
+    }
+
+    pub(crate) fn set_active(&mut self, active: bool) {
+        if self.active == active {
+            return;
+        }
+        self.active = active;
+        if active {
+            self.call_each("activate", Spout::activate)
+        } else {
+            self.call_each("deactivate", Spout::deactivate)
+        }
+    }
+
+    fn call_each(&mut self, what: &str, mut call: impl FnMut(&mut (dyn Spout + 'static))) {
+        for index in 0..self.tasks.len() {
+            let spout = &mut *self.tasks[index].spout;
+            if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| call(spout))) {
+                let text = format!("{what} panicked: {}", panic_text(&*panic));
+                self.report(index, text, false);
+            }
+        }
+    }
+
+    /// The next instant at which something is to be done without being woken.
+    pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
+        let waits = self.tasks.iter().filter_map(|task| match task.wait {
+            Wait::Until(at_ns) if self.active => Some(at_ns),
+            _ => None,
+        });
+        let rotation = self.timeout_ns.map(|_| self.next_rotation_ns);
+        waits.chain(rotation).min()
+    }
+
+    /// One slice. Returns whether anything was done.
+    #[inline]
+    pub(crate) fn run(&mut self, transfer: &mut Transfer) -> bool {
+        let mut progress = false;
+        if !self.outcomes.is_empty() {
+            self.deliver_outcomes(transfer);
+            progress = true;
+        }
+        if transfer.now_ns >= self.next_rotation_ns || self.expiring {
+            self.expire(transfer);
+            progress = true;
+        }
+        if !self.active {
+            self.why_idle = WhyIdle::Inactive;
+            return progress;
+        }
+        if !self.gate.is_open(transfer) {
+            self.why_idle = WhyIdle::HeldBy(self.gate.held_by().unwrap_or(0));
+            return progress;
+        }
+        let until_ns = transfer.now_ns + SLICE_NS;
+        let mut calls = 0;
+        while calls < SLICE_CALLS && transfer.now_ns < until_ns {
+            let (called, go_on) = self.call_chunk(transfer);
+            calls += called;
+            progress |= called > 0;
+            if !go_on {
+                break;
+            }
+            let before_ns = transfer.now_ns;
+            transfer.now_ns = crate::clock::now_ns();
+            self.chunk_calls = match transfer.now_ns - before_ns {
+                0..800 => (2 * self.chunk_calls).min(CHUNK_CALLS_MAX),
+                3_000.. => CHUNK_CALLS_MIN,
+                _ => self.chunk_calls,
+            };
+        }
+        progress
+    }
+
+    /// Asks the tasks in turn for up to a chunk of tuples. Returns how often something was emitted and whether to go on.
+    fn call_chunk(&mut self, transfer: &mut Transfer) -> (u32, bool) {
+        let mut emitted = 0;
+        let mut running = 0;
+        let chunk = self.chunk_calls;
+        let now_ns = transfer.now_ns;
+        let gate_version = transfer.gate_version;
+        let Self { tasks, max_pending, why_idle, .. } = self;
+        let max_pending = *max_pending;
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            while emitted < chunk {
+                let mut any = false;
+                for (index, task) in tasks.iter_mut().enumerate() {
+                    running = index;
+                    match task.wait {
+                        Wait::Ready => {}
+                        Wait::Until(at_ns) if now_ns >= at_ns => {}
+                        Wait::Woken if task.context.wake.take() => {}
+                        Wait::Finished => {
+                            *why_idle = WhyIdle::Finished;
+                            continue;
+                        }
+                        _ => {
+                            *why_idle = WhyIdle::NoData;
+                            continue;
+                        }
+                    }
+                    if task.tracker.pending.len() >= max_pending {
+                        *why_idle = WhyIdle::MaxPending;
+                        continue;
+                    }
+                    let mut collector = SpoutCollector {
+                        transfer,
+                        output: &mut task.output,
+                        tracker: &mut task.tracker,
+                        not_send: PhantomData,
+                    };
+                    let next = task.spout.next_tuple(&mut collector).map_err(|error| error.to_string())?;
+                    if let Some(refused) = task.output.refused.take() {
+                        task.output.reported.push(*refused);
+                    }
+                    if !task.tracker.settled.is_empty() {
+                        tell_settled(task, &mut self.stats);
+                    }
+                    task.wait = match next {
+                        Next::Emitted => {
+                            any = true;
+                            emitted += 1;
+                            task.back_off_ns = BACK_OFF_FIRST_NS;
+                            Wait::Ready
+                        }
+                        Next::Idle => {
+                            let at_ns = now_ns + task.back_off_ns;
+                            task.back_off_ns = (2 * task.back_off_ns).min(BACK_OFF_LAST_NS);
+                            Wait::Until(at_ns)
+                        }
+                        Next::Until(instant) => Wait::Until(crate::clock::ns_of(instant)),
+                        Next::Waiting => Wait::Woken,
+                        Next::Finished => Wait::Finished,
+                    };
+                }
+                if !any {
+                    return Ok(false);
+                }
+                *why_idle = WhyIdle::Running;
+                if transfer.gate_version != gate_version {
+                    break;
+                }
+            }
+            Ok(true)
+        }));
+        match result {
+            Ok(Ok(go_on)) => (emitted, go_on && self.gate.is_open(transfer)),
+            Ok(Err(text)) => {
+                self.rebuild(running, text, transfer);
+                (emitted + 1, false)
+            }
+            Err(panic) => {
+                let text = format!("panicked: {}", panic_text(&*panic));
+                self.rebuild(running, text, transfer);
+                (emitted + 1, false)
+            }
+        }
+    }
+
+    fn deliver_outcomes(&mut self, transfer: &mut Transfer) {
+        let outcomes = std::mem::take(&mut self.outcomes);
+        for (task, outcome) in &outcomes {
+            let index = (task - self.first_task) as usize;
+            let stats = &mut self.stats;
+            let Some(task) = self.tasks.get_mut(index) else { continue };
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| deliver(task, stats, *outcome, transfer.now_ns)));
+            if let Err(panic) = result {
+                let text = format!("panicked in ack or fail: {}", panic_text(&*panic));
+                self.rebuild(index, text, transfer);
+            }
+        }
+        self.outcomes = outcomes;
+        self.outcomes.clear();
+    }
+
+    /// Fails what has been pending for too long, a bounded number each turn.
+    fn expire(&mut self, transfer: &mut Transfer) {
+        if transfer.now_ns >= self.next_rotation_ns {
+            let timeout_ns = self.timeout_ns.unwrap_or(u64::MAX);
+            self.next_rotation_ns = transfer.now_ns.saturating_add(timeout_ns);
+            for task in &mut self.tasks {
+                task.tracker.pending.rotate();
+            }
+            self.expiring = true;
+        }
+        let mut more = false;
+        for index in 0..self.tasks.len() {
+            let task = &mut self.tasks[index];
+            let mut expired = Vec::new();
+            more |= task.tracker.pending.expire_slice(EXPIRED_PER_TURN, |root, id| expired.push((root, MessageId(id))));
+            for (root, id) in expired {
+                transfer.folder.forget(root);
+                self.stats.failed += 1;
+                self.stats.timed_out += 1;
+                self.tell_failed(index, id, FailReason::TimedOut, transfer);
+            }
+        }
+        self.expiring = more;
+    }
+
+    /// Fails every pending message whose root satisfies `wanted`.
+    pub(crate) fn fail_where(
+        &mut self,
+        reason: FailReason,
+        transfer: &mut Transfer,
+        mut wanted: impl FnMut(RootId) -> bool,
+    ) {
+        for index in 0..self.tasks.len() {
+            let mut lost = Vec::new();
+            let pending = &mut self.tasks[index].tracker.pending;
+            pending.drain_where(&mut wanted, |root, id| lost.push((root, MessageId(id))));
+            for (root, id) in lost {
+                transfer.folder.forget(root);
+                self.stats.failed += 1;
+                self.tell_failed(index, id, reason, transfer);
+            }
+        }
+    }
+
+    fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {
+        let task = &mut self.tasks[index];
+        if task.wait == Wait::Finished || matches!(task.wait, Wait::Woken) {
+            task.wait = Wait::Ready;
+        }
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| task.spout.fail(id, reason)));
+        if let Err(panic) = result {
+            let text = format!("panicked in fail: {}", panic_text(&*panic));
+            self.rebuild(index, text, transfer);
+        }
+    }
+
+    fn report(&mut self, index: usize, text: String, fatal: bool) {
+        let task = self.tasks[index].context.task;
+        self.failed.push(TaskFailure { component: self.component.clone(), task, text, fatal });
+    }
+
+    /// The task's memory is in doubt: what it waits for is forgotten and a new one starts.
+    #[cold]
+    fn rebuild(&mut self, index: usize, text: String, transfer: &mut Transfer) {
+        let task = &mut self.tasks[index];
+        task.output.refused = None;
+        task.tracker.settled.clear();
+        let mut forgotten = 0;
+        task.tracker.pending.drain_where(
+            |_| true,
+            |root, _| {
+                transfer.folder.forget(root);
+                forgotten += 1;
+            },
+        );
+        self.stats.failed += forgotten;
+        let count = task.failures.add(transfer.now_ns);
+        let mut fatal = count >= self.failure_limit;
+        let mut text = format!(
+            "{text}; the task was rebuilt, what it held in memory is lost, and {forgotten} messages that were pending \
+             are left to its source"
+        );
+        let (active, factory) = (self.active, &self.factory);
+        let (context, spout) = (&task.context, &mut task.spout);
+        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            *spout = Box::new(Gone);
+            *spout = factory();
+            spout.open(context)?;
+            if active {
+                spout.activate();
+            }
+            Ok::<(), crate::BoxError>(())
+        }));
+        match rebuilt {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                text = format!("{text}; opening it again failed: {error}");
+                fatal = true;
+            }
+            Err(panic) => {
+                text = format!("{text}; opening it again panicked: {}", panic_text(&*panic));
+                fatal = true;
+            }
+        }
+        // A source that fails at once must not keep its core from everything else.
+        task.wait = if fatal { Wait::Finished } else { Wait::Until(transfer.now_ns + BACK_OFF_FIRST_NS) };
+        self.report(index, text, fatal);
+    }
+}
+
+/// Tells a spout what became of one or many of its messages.
+fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Outcome, now_ns: u64) {
+    let SpoutTask { spout, tracker, wait, .. } = task;
+    match outcome {
+        Outcome::AckedRange { first, stride, count } => {
+            tracker.emit_times.emit_times_of_range(first, stride, count, |time_ns, count| {
+                stats.complete_ns.record(now_ns.saturating_sub(time_ns), u64::from(count));
+            });
+            let mut acked = 0;
+            tracker.pending.complete_range(first, stride, count, |_, id| {
+                acked += 1;
+                spout.ack(MessageId(id));
+            });
+            stats.acked += acked;
+            forget_times(tracker, first);
+        }
+        Outcome::Acked { root } => {
+            if let Some(id) = tracker.pending.complete(root) {
+                stats.acked += 1;
+                if let Some(time_ns) = tracker.emit_times.emit_time_ns(root) {
+                    stats.complete_ns.record(now_ns.saturating_sub(time_ns), 1);
+                }
+                spout.ack(MessageId(id));
+            }
+            forget_times(tracker, root);
+        }
+        Outcome::Failed { root, reason } => {
+            if let Some(id) = tracker.pending.fail(root) {
+                stats.failed += 1;
+                if matches!(wait, Wait::Finished | Wait::Woken | Wait::Until(_)) {
+                    *wait = Wait::Ready;
+                }
+                spout.fail(MessageId(id), reason);
+            }
+        }
+        Outcome::ResetTimeout { root } => {
+            tracker.pending.reset_timeout(root);
+        }
+    }
+}
+
+fn forget_times(tracker: &mut Tracker, root: RootId) {
+    if let Some(lowest) = tracker.pending.lowest(root.lane()) {
+        tracker.emit_times.forget_before(lowest);
+    }
+}
+
+/// Tells a spout of messages whose fate was settled within their emit (acking is off, or the emit was refused).
+#[cold]
+fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) {
+    for (id, failed) in task.tracker.settled.drain(..) {
+        match failed {
+            None => {
+                stats.acked += 1;
+                task.spout.ack(id);
+            }
+            Some(reason) => {
+                stats.failed += 1;
+                task.spout.fail(id, reason);
+            }
+        }
+    }
+}
+
+/// Stands where a spout was, when its factory failed; the run is ending then.
+struct Gone;
+
+impl Spout for Gone {
+    fn declare(&self, _: &mut crate::api::declare::Declarer) {}
+    fn next_tuple(&mut self, _: &mut SpoutCollector<'_>) -> crate::Result<Next> {
+        Ok(Next::Finished)
+    }
+}

@@ -1,0 +1,103 @@
+//! What a core and the coordinator of its worker tell each other.
+//!
+//! A core publishes plain numbers that only it writes; the coordinator reads them whenever it likes. Commands go the
+//! other way through a small box with a flag, so that a turn without commands costs one load.
+//!
+//! The drain reads `executed` of all cores first and `sent` afterwards, twice: equal sums in both readings mean that no
+//! tuple is on its way (a tuple is counted as sent before it can be executed).
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use ringstorm_ring::Doorbell;
+
+use crate::core::failure::TaskFailure;
+use crate::metrics::CoreSnapshot;
+
+/// Numbers of one core; written by it alone.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct CoreStatus {
+    pub(crate) turns: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) executed: AtomicU64,
+    /// Messages pending at this core's spouts.
+    pub(crate) pending: AtomicU64,
+    /// Control messages sent and received.
+    pub(crate) control_sent: AtomicU64,
+    pub(crate) control_received: AtomicU64,
+    pub(crate) spouts_finished: AtomicBool,
+    /// The number of the component whose slice runs now, plus 1; 0 outside of slices.
+    pub(crate) running: AtomicU32,
+    /// When that slice began, by the runtime's clock.
+    pub(crate) running_since_ns: AtomicU64,
+}
+
+/// What the coordinator asks of a core.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Spouts may be asked for tuples.
+    Activate,
+    /// Spouts may not be asked for tuples.
+    Deactivate,
+    /// No tick tuples any more.
+    StopTicks,
+    /// Tell the coordinator whenever the core falls idle.
+    ReportIdle,
+    /// Call `finish` of the component with this number.
+    Finish { component: u32 },
+    /// Copy counters and histograms.
+    Snapshot(Sender<CoreSnapshot>),
+    /// Call `close` and `cleanup` and end.
+    Stop { orderly: bool },
+}
+
+/// What a core tells the coordinator.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Every task of the core is opened or prepared.
+    Ready { core: usize },
+    /// User code failed.
+    Failed { failure: TaskFailure },
+    /// User code reported an error.
+    Reported { component: String, task: u32, text: String },
+    /// The core has nothing to do.
+    Idle,
+    /// A `finish` command was carried out.
+    Finished,
+    /// The core's thread is over; a text says why it ended before it was told to.
+    Ended { core: usize, panic: Option<String> },
+}
+
+/// Commands on their way to a core.
+#[derive(Debug)]
+pub(crate) struct CommandBox {
+    waiting: AtomicBool,
+    commands: Mutex<VecDeque<Command>>,
+    doorbell: Doorbell,
+}
+
+impl CommandBox {
+    pub(crate) fn new(doorbell: Doorbell) -> Self {
+        Self { waiting: AtomicBool::new(false), commands: Mutex::default(), doorbell }
+    }
+
+    pub(crate) fn send(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
+        self.waiting.store(true, Ordering::Release);
+        self.doorbell.ring();
+    }
+
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take(&self) -> VecDeque<Command> {
+        self.waiting.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

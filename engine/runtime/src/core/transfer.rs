@@ -1,0 +1,270 @@
+//! The output side of a core: everything that its executors write to.
+//!
+//! An emit ends in the outlet of its target: the inbox of an executor on this core, or the open frame of the link to
+//! another. User code never runs inside another's emit, and an emit never blocks and never fails for lack of room; the
+//! surplus of one call waits in overflow frames, and the executor is not scheduled again until they are gone.
+//!
+//! Invariants: `gate_version` changes whenever an answer of [`Transfer::may_emit`] may have changed.
+//!
+//! Threading: belongs to one core.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use ringstorm_acking::{AckMessage, EdgeKey, Folder, Lanes, Outcome, RootId};
+use ringstorm_frame::Anchors;
+use ringstorm_tuple::EncodeError;
+
+use crate::api::emittable::Emittable;
+use crate::core::link::{ControlMessage, Link, OpenFrame};
+use crate::core::outlet::{FramePool, Outlet};
+
+/// What every core of a worker can see of every task: cheap hints, never used for correctness.
+pub(crate) struct TaskBoard {
+    /// Estimated microseconds of work in a task's queue.
+    pub(crate) wait_us: Box<[AtomicU32]>,
+    /// The task's inbox is past the hard limit of cycles.
+    pub(crate) over_limit: Box<[AtomicBool]>,
+}
+
+impl TaskBoard {
+    pub(crate) fn new(task_count: usize) -> Self {
+        Self {
+            wait_us: (0..=task_count).map(|_| AtomicU32::new(0)).collect(),
+            over_limit: (0..=task_count).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+}
+
+/// Where tasks live, seen from one core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// In the executor with this index on this core; the outlet has the same index.
+    Local(u32),
+    /// Behind the link with this index.
+    Link(u32),
+    /// Nowhere: not a task of this topology.
+    Nowhere,
+}
+
+/// Bounds that an emit checks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TransferLimits {
+    /// `topology.tuple.max.bytes`.
+    pub(crate) tuple_bytes_max: usize,
+    /// Bytes at which a frame is full.
+    pub(crate) frame_bytes: usize,
+    /// Bytes that a cycle may hold before its emits fail.
+    pub(crate) cycle_bytes_max: usize,
+}
+
+/// Why a tuple could not be emitted. The emitting call fails with it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
+    #[error(
+        "the tuple has {size_bytes} bytes, more than topology.tuple.max.bytes allows ({max_bytes}); emit smaller tuples or raise the setting"
+    )]
+    TooLarge { size_bytes: usize, max_bytes: usize },
+    #[error("its cycle holds more than ringstorm.cycle.limit.bytes ({max_bytes} bytes)")]
+    CycleFull { max_bytes: usize },
+    #[error("task {0} is not a task of this topology")]
+    Nowhere(u32),
+}
+
+/// Counters of a core's output side.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct TransferCounters {
+    /// Copies of tuples that were put in an outlet.
+    pub(crate) sent: u64,
+    /// Un-anchored tuples that a full cycle refused.
+    pub(crate) refused_unanchored: u64,
+    /// Tuples that a full cycle refused.
+    pub(crate) refused: u64,
+}
+
+pub(crate) struct Transfer {
+    /// By task id; index 0 is the system.
+    pub(crate) destinations: Vec<Destination>,
+    /// Inboxes of local executors first, then one for each link.
+    pub(crate) outlets: Vec<Outlet>,
+    pub(crate) inbox_count: usize,
+    pub(crate) links: Vec<Link>,
+    pub(crate) pool: FramePool,
+    pub(crate) limits: TransferLimits,
+    /// Outlets with something new since the end of the last turn.
+    pub(crate) fresh: Vec<u32>,
+    pub(crate) folder: Folder,
+    pub(crate) edge_key: EdgeKey,
+    pub(crate) lanes: Lanes,
+    /// Task ids of the ackers by acker index; empty when acking is off.
+    pub(crate) ackers: Vec<u32>,
+    /// Task ids of the spout tasks by spout task index.
+    pub(crate) spouts: Vec<u32>,
+    /// Messages for ackers on this core.
+    pub(crate) local_acks: Vec<(u32, AckMessage)>,
+    /// Outcomes for spouts on this core.
+    pub(crate) local_outcomes: Vec<(u32, Outcome)>,
+    /// By task id: the task has enough to do.
+    pub(crate) paused: Vec<bool>,
+    pub(crate) gate_version: u64,
+    pub(crate) board: Arc<TaskBoard>,
+    pub(crate) counters: TransferCounters,
+    pub(crate) now_ns: u64,
+}
+
+impl Transfer {
+    /// The outlet of a task.
+    #[inline]
+    pub(crate) fn outlet_of(&self, task: u32) -> Option<u32> {
+        match self.destinations.get(task as usize) {
+            Some(Destination::Local(inbox)) => Some(*inbox),
+            Some(Destination::Link(link)) => Some(self.inbox_count as u32 + link),
+            _ => None,
+        }
+    }
+
+    /// Puts one copy of a tuple in an outlet.
+    #[inline]
+    pub(crate) fn send<E: Emittable>(
+        &mut self,
+        outlet_index: u32,
+        source: u32,
+        stream: u16,
+        target: u32,
+        anchors: Anchors<'_>,
+        tuple: &E,
+        in_cycle: bool,
+    ) -> Result<(), SendError> {
+        let hint = tuple.size_hint();
+        {
+            let outlet = &self.outlets[outlet_index as usize];
+            if !outlet.listed
+                || !outlet.writer.has_buffer()
+                || outlet.writer.len_bytes() + hint > self.limits.frame_bytes
+            {
+                self.make_room(outlet_index, hint, target, in_cycle)?;
+            }
+        }
+        let max_bytes = self.limits.tuple_bytes_max;
+        self.outlets[outlet_index as usize].writer.append(source, stream, target, anchors, |bytes| {
+            let start = bytes.len();
+            tuple.serialize(bytes)?;
+            let size_bytes = bytes.len() - start;
+            if size_bytes > max_bytes { Err(SendError::TooLarge { size_bytes, max_bytes }) } else { Ok(()) }
+        })?;
+        self.counters.sent += 1;
+        Ok(())
+    }
+
+    /// The open frame is full, missing, or not yet listed for the end of the turn.
+    #[cold]
+    #[inline(never)]
+    fn make_room(
+        &mut self,
+        outlet_index: u32,
+        room_bytes: usize,
+        target: u32,
+        in_cycle: bool,
+    ) -> Result<(), SendError> {
+        if room_bytes > self.limits.tuple_bytes_max {
+            return Err(SendError::TooLarge { size_bytes: room_bytes, max_bytes: self.limits.tuple_bytes_max });
+        }
+        let index = outlet_index as usize;
+        let outlet = &mut self.outlets[index];
+        if in_cycle
+            && (outlet.bytes() > self.limits.cycle_bytes_max
+                || self.board.over_limit[target as usize].load(Ordering::Relaxed))
+        {
+            return Err(SendError::CycleFull { max_bytes: self.limits.cycle_bytes_max });
+        }
+        if !outlet.listed {
+            outlet.listed = true;
+            self.fresh.push(outlet_index);
+        }
+        outlet.make_room(room_bytes, &mut self.pool);
+        if index >= self.inbox_count && outlet.has_sealed() {
+            self.publish(index - self.inbox_count, OpenFrame::Keep);
+        }
+        Ok(())
+    }
+
+    /// Publishes what is bound for a link and notes whether its senders are to be held.
+    pub(crate) fn publish(&mut self, link_index: usize, open: OpenFrame) -> bool {
+        let link = &mut self.links[link_index];
+        let was_blocked = link.blocked;
+        let all = link.publish(&mut self.outlets[self.inbox_count + link_index], &mut self.pool, open);
+        if link.blocked != was_blocked {
+            self.gate_version += 1;
+        }
+        all
+    }
+
+    /// Marks an inbox as one that the end of the turn must look at.
+    #[inline]
+    pub(crate) fn list(&mut self, outlet_index: u32) {
+        let outlet = &mut self.outlets[outlet_index as usize];
+        if !outlet.listed {
+            outlet.listed = true;
+            self.fresh.push(outlet_index);
+        }
+    }
+
+    /// Hands folded ack values on to their ackers.
+    pub(crate) fn flush_acks(&mut self) {
+        if self.folder.is_empty() {
+            return;
+        }
+        let Self { folder, lanes, ackers, destinations, links, local_acks, .. } = self;
+        folder.flush(|message| {
+            let acker_index = lanes.acker_index(message.root().lane());
+            if let Some(&acker) = acker_index.and_then(|index| ackers.get(index as usize)) {
+                match destinations[acker as usize] {
+                    Destination::Link(link) => {
+                        links[link as usize].control_batch.push(ControlMessage::Ack { acker, message });
+                    }
+                    _ => local_acks.push((acker, message)),
+                }
+            }
+            true
+        });
+    }
+
+    /// Hands an acker's outcome on to the spout task that owns the root.
+    pub(crate) fn route_outcome(&mut self, root: RootId, outcome: Outcome) {
+        let spout_index = self.lanes.spout_task_index(root.lane());
+        let Some(&spout) = spout_index.and_then(|index| self.spouts.get(index as usize)) else { return };
+        match self.destinations[spout as usize] {
+            Destination::Link(link) => {
+                self.links[link as usize].control_batch.push(ControlMessage::Outcome { spout, outcome });
+            }
+            _ => self.local_outcomes.push((spout, outcome)),
+        }
+    }
+
+    /// Notes that tasks are paused or not, as their own core said.
+    pub(crate) fn set_paused(&mut self, first: u32, last: u32, paused: bool) {
+        for task in first..=last {
+            if let Some(flag) = self.paused.get_mut(task as usize) {
+                *flag = paused;
+            }
+        }
+        self.gate_version += 1;
+    }
+
+    /// Whether nothing holds emits to a task: it is not paused and the ring on the way has room.
+    #[inline]
+    pub(crate) fn may_emit(&self, task: u32) -> bool {
+        !self.paused[task as usize]
+            && match self.destinations[task as usize] {
+                Destination::Link(link) => !self.links[link as usize].blocked,
+                _ => true,
+            }
+    }
+
+    /// Bytes of frames held on this core.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.pool.memory_bytes() + self.outlets.iter().map(Outlet::memory_bytes).sum::<usize>()
+    }
+}

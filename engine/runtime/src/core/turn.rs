@@ -1,0 +1,490 @@
+//! The turn of a core, and what happens between turns.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ringstorm_frame::{Anchors, FrameReader, RunCursor};
+use ringstorm_ring::{Idle, Parker};
+use ringstorm_tuple::{Tuple, Value, Values};
+
+use crate::core::bolt_executor::{Budget, Stop, Surroundings};
+use crate::core::link::{ControlMessage, OpenFrame};
+use crate::core::status::{Command, Event};
+use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS, LocalExecutor};
+
+/// Frames taken from one ring in one turn.
+const FRAMES_PER_TURN: usize = 8;
+/// Cells of control messages taken from one ring in one turn.
+const CONTROL_CELLS_PER_TURN: usize = 64;
+/// Time that the slices of one turn may take together; the rest keep their place.
+const TURN_NS: u64 = 100_000;
+
+impl Core {
+    /// Runs until told to stop.
+    pub(crate) fn run(&mut self, parker: &mut Parker) {
+        self.open();
+        while !self.stopping {
+            if self.turn() {
+                continue;
+            }
+            self.rest(parker);
+        }
+    }
+
+    /// One turn. Returns whether anything was done.
+    pub(crate) fn turn(&mut self) -> bool {
+        self.transfer.now_ns = crate::clock::now_ns();
+        let mut progress = false;
+        if self.commands.is_waiting() {
+            self.obey();
+            progress = true;
+        }
+        progress |= self.read_control();
+        progress |= self.read_frames();
+        if self.transfer.now_ns >= self.next_deadline_ns {
+            self.tick();
+        }
+        progress |= self.run_ackers();
+        progress |= self.run_bolts();
+        progress |= self.run_spouts();
+        self.end_turn(OpenFrame::WhenRead);
+        if progress {
+            self.policy.work_arrived(self.transfer.now_ns);
+            self.idle_since_ns = self.transfer.now_ns;
+            self.idle_reported = false;
+        }
+        progress
+    }
+
+    fn open(&mut self) {
+        self.transfer.now_ns = crate::clock::now_ns();
+        for bolt in &mut self.bolts {
+            bolt.each_task(&mut self.transfer, "prepare", |bolt, context, _| bolt.prepare(context), true);
+        }
+        for spout in &mut self.spouts {
+            spout.open();
+        }
+        self.report_failures();
+        self.update_deadline();
+        self.send_event(Event::Ready { core: self.index });
+    }
+
+    fn read_control(&mut self) -> bool {
+        let Self { inbound, feeders, transfer, spouts, ackers, locals, status, .. } = self;
+        let mut received = 0u64;
+        for (link, feeder) in inbound.iter_mut().zip(feeders) {
+            if !link.control.has_available() {
+                continue;
+            }
+            link.control.poll(CONTROL_CELLS_PER_TURN, |cell| {
+                received += cell.len() as u64;
+                for message in cell {
+                    match *message {
+                        ControlMessage::Ack { acker, message } => {
+                            if let Some(LocalExecutor::Acker(index)) = locals[acker as usize] {
+                                ackers[index as usize].push(message);
+                            }
+                        }
+                        ControlMessage::Outcome { spout, outcome } => {
+                            if let Some(LocalExecutor::Spout(index)) = locals[spout as usize] {
+                                spouts[index as usize].push_outcome(spout, outcome);
+                            }
+                        }
+                        ControlMessage::Pause { first, last } => transfer.set_paused(first, last, true),
+                        ControlMessage::Resume { first, last } => transfer.set_paused(first, last, false),
+                    }
+                }
+            });
+            feeder.tell_of_room();
+        }
+        if received > 0 {
+            let total = status.control_received.load(Ordering::Relaxed) + received;
+            status.control_received.store(total, Ordering::Release);
+        }
+        received > 0
+    }
+
+    fn read_frames(&mut self) -> bool {
+        let mut read = 0;
+        for index in 0..self.inbound.len() {
+            let Some(mut data) = self.inbound[index].data.take() else { continue };
+            if data.has_available() {
+                read += data.poll(FRAMES_PER_TURN, |cell| {
+                    let large = cell.large.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                    self.deliver(large.as_deref().unwrap_or(&cell.bytes));
+                });
+                self.feeders[index].tell_of_room();
+            }
+            self.inbound[index].data = Some(data);
+        }
+        read > 0
+    }
+
+    /// Hands every tuple of a frame to its executor: executed where it lies, or copied to the inbox.
+    fn deliver(&mut self, frame: &[u8]) {
+        let mut budget = Budget::new(self.transfer.now_ns);
+        for run in FrameReader::new(frame) {
+            let mut cursor = run.start();
+            if let Some(target) = run.single_target() {
+                let Some(Some(LocalExecutor::Bolt(index))) = self.locals.get(target as usize).copied() else {
+                    continue;
+                };
+                let outlet_is_empty = self.transfer.outlets[index as usize].is_empty();
+                let executor = &mut self.bolts[index as usize];
+                if outlet_is_empty && executor.runs_in_place(&self.transfer) {
+                    let around = Surroundings { sources: &self.sources, component_numbers: &self.component_numbers };
+                    enter(&self.status, executor.component_number, self.transfer.now_ns);
+                    let stop = executor.execute(&run, &mut cursor, &mut budget, &mut self.transfer, &around);
+                    leave(&self.status);
+                    if stop == Stop::EndOfRun {
+                        continue;
+                    }
+                }
+                if cursor == RunCursor::default() {
+                    let transfer = &mut self.transfer;
+                    transfer.list(index);
+                    transfer.outlets[index as usize].append_run(&run, &mut transfer.pool);
+                    continue;
+                }
+            }
+            while let Some(tuple) = run.next(&mut cursor) {
+                let Some(Some(LocalExecutor::Bolt(index))) = self.locals.get(tuple.target as usize).copied() else {
+                    continue;
+                };
+                let transfer = &mut self.transfer;
+                transfer.list(index);
+                let outlet = &mut transfer.outlets[index as usize];
+                outlet.make_room(tuple.payload.len(), &mut transfer.pool);
+                let copied = outlet.writer.append(run.source(), run.stream(), tuple.target, tuple.anchors, |bytes| {
+                    bytes.extend_from_slice(tuple.payload);
+                    Ok::<(), std::convert::Infallible>(())
+                });
+                debug_assert!(copied.is_ok(), "copying bytes cannot fail");
+            }
+        }
+    }
+
+    fn run_ackers(&mut self) -> bool {
+        let mut progress = false;
+        for (acker, message) in self.transfer.local_acks.drain(..) {
+            if let Some(LocalExecutor::Acker(index)) = self.locals[acker as usize] {
+                self.ackers[index as usize].push(message);
+            }
+        }
+        for acker in &mut self.ackers {
+            progress |= acker.run(&mut self.transfer);
+        }
+        for (spout, outcome) in self.transfer.local_outcomes.drain(..) {
+            if let Some(LocalExecutor::Spout(index)) = self.locals[spout as usize] {
+                self.spouts[index as usize].push_outcome(spout, outcome);
+            }
+        }
+        progress
+    }
+
+    fn run_bolts(&mut self) -> bool {
+        self.list_fresh_inboxes();
+        let until_ns = self.transfer.now_ns + TURN_NS;
+        let mut progress = false;
+        for _ in 0..self.ready.len() {
+            let Some(index) = self.ready.pop_front() else { break };
+            let around = Surroundings { sources: &self.sources, component_numbers: &self.component_numbers };
+            let executor = &mut self.bolts[index as usize];
+            enter(&self.status, executor.component_number, self.transfer.now_ns);
+            progress |= executor.run(index, &mut self.transfer, &around);
+            leave(&self.status);
+            if executor.is_ready(&self.transfer, index) {
+                self.ready.push_back(index);
+            } else {
+                executor.listed = false;
+            }
+            if self.transfer.now_ns >= until_ns {
+                break;
+            }
+        }
+        // Asynchronous work is woken from outside and not by what comes in.
+        for index in 0..self.bolts.len() {
+            let executor = &mut self.bolts[index];
+            if !executor.listed && executor.has_work() {
+                executor.listed = true;
+                self.ready.push_back(index as u32);
+                progress = true;
+            }
+        }
+        progress
+    }
+
+    /// Lists the executors whose inbox got something.
+    fn list_fresh_inboxes(&mut self) {
+        for position in 0..self.transfer.fresh.len() {
+            let outlet = self.transfer.fresh[position] as usize;
+            if outlet < self.bolts.len() && !self.bolts[outlet].listed {
+                self.bolts[outlet].listed = true;
+                self.ready.push_back(outlet as u32);
+            }
+        }
+    }
+
+    fn run_spouts(&mut self) -> bool {
+        let mut progress = false;
+        for spout in &mut self.spouts {
+            enter(&self.status, spout.component_number, self.transfer.now_ns);
+            progress |= spout.run(&mut self.transfer);
+            leave(&self.status);
+        }
+        progress
+    }
+
+    /// Publishes what there is, tells feeders of full and empty inboxes, and shows the coordinator the numbers.
+    fn end_turn(&mut self, open: OpenFrame) {
+        self.list_fresh_inboxes();
+        let mut fresh = std::mem::take(&mut self.transfer.fresh);
+        fresh.retain(|outlet_index| {
+            let index = *outlet_index as usize;
+            let stays = if index < self.transfer.inbox_count {
+                self.check_inbox(index)
+            } else {
+                !self.transfer.publish(index - self.transfer.inbox_count, open)
+                    || !self.transfer.outlets[index].is_empty()
+            };
+            self.transfer.outlets[index].listed = stays;
+            stays
+        });
+        // Nothing was listed meanwhile: publishing and checking emit nothing.
+        debug_assert!(self.transfer.fresh.is_empty());
+        self.transfer.fresh = fresh;
+        self.transfer.flush_acks();
+        self.publish_control();
+        self.report_failures();
+        self.show_numbers();
+    }
+
+    /// Pauses or resumes the feeders of an inbox. Returns whether it has to be looked at again.
+    fn check_inbox(&mut self, index: usize) -> bool {
+        let transfer = &mut self.transfer;
+        let (bytes, queued) = (transfer.outlets[index].bytes(), transfer.outlets[index].queued());
+        let executor = &mut self.bolts[index];
+        executor.inbox.population_max = executor.inbox.population_max.max(queued);
+        let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
+        let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
+        let over_limit = bytes > transfer.limits.cycle_bytes_max;
+        for task in executor.id.tasks() {
+            let task = task.0 as usize;
+            transfer.board.wait_us[task].store(wait_us, Ordering::Relaxed);
+            transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
+        }
+        let too_slow = queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS;
+        let paused = self.paused[index];
+        let pause = bytes > self.marks.high_bytes || too_slow;
+        let resume =
+            bytes <= self.marks.low_bytes && (queued <= INBOX_TUPLES_MIN / 2 || wait_ns < INBOX_WAIT_HIGH_NS / 2);
+        if pause && !paused || resume && paused {
+            self.paused[index] = pause;
+            executor.inbox.pauses += u64::from(pause);
+            let (first, last) = (executor.id.first.0 as u32, executor.id.last.0 as u32);
+            transfer.set_paused(first, last, pause);
+            let message =
+                if pause { ControlMessage::Pause { first, last } } else { ControlMessage::Resume { first, last } };
+            for link in &self.pause_links[index] {
+                transfer.links[*link as usize].control_batch.push(message);
+            }
+        }
+        queued > 0 || self.paused[index]
+    }
+
+    fn publish_control(&mut self) {
+        let mut sent = 0;
+        self.unsent_control = false;
+        for link in &mut self.transfer.links {
+            let count = link.control_batch.len() as u64;
+            if count == 0 {
+                continue;
+            }
+            if link.publish_control() {
+                sent += count;
+            } else {
+                self.unsent_control = true;
+            }
+        }
+        if sent > 0 {
+            let total = self.status.control_sent.load(Ordering::Relaxed) + sent;
+            self.status.control_sent.store(total, Ordering::Release);
+        }
+    }
+
+    fn show_numbers(&self) {
+        let executed: u64 = self.bolts.iter().map(|bolt| bolt.taken - bolt.in_progress() as u64).sum();
+        let pending: usize = self.spouts.iter().map(|spout| spout.pending_count()).sum();
+        let undeliverable: u64 = self.transfer.links.iter().map(|link| link.undeliverable).sum();
+        let status = &self.status;
+        status.sent.store(self.transfer.counters.sent, Ordering::Release);
+        status.executed.store(executed + undeliverable, Ordering::Release);
+        status.pending.store(pending as u64, Ordering::Release);
+        let finished = self.spouts.iter().all(|spout| spout.is_finished());
+        status.spouts_finished.store(finished, Ordering::Release);
+        status.turns.store(status.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn report_failures(&mut self) {
+        let bolts = self.bolts.iter_mut().map(|bolt| &mut bolt.failed);
+        let spouts = self.spouts.iter_mut().map(|spout| &mut spout.failed);
+        for failed in bolts.chain(spouts) {
+            for failure in failed.drain(..) {
+                self.events.send(Event::Failed { failure });
+            }
+        }
+        let bolts = self.bolts.iter_mut().flat_map(|bolt| bolt.tasks.iter_mut().map(|task| &mut task.output));
+        let spouts = self.spouts.iter_mut().flat_map(|spout| spout.tasks.iter_mut().map(|task| &mut task.output));
+        for output in bolts.chain(spouts) {
+            for text in output.reported.drain(..) {
+                let (component, task) = (output.component.clone(), output.task);
+                self.events.send(Event::Reported { component, task, text });
+            }
+        }
+    }
+
+    /// Nothing to do: spin for a moment, or park until a ring, a waker or the next deadline.
+    fn rest(&mut self, parker: &mut Parker) {
+        let now_ns = self.transfer.now_ns;
+        if self.report_idle && !self.idle_reported {
+            self.idle_reported = true;
+            self.send_event(Event::Idle);
+        }
+        self.update_deadline();
+        let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
+        match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
+            Idle::Spin => std::hint::spin_loop(),
+            Idle::Park { for_ns } => {
+                self.end_turn(OpenFrame::Go);
+                self.ask_for_room();
+                if !parker.prepare_park() {
+                    return;
+                }
+                if self.has_arrivals() {
+                    parker.cancel_park();
+                    return;
+                }
+                parker.park(for_ns.map(Duration::from_nanos));
+            }
+        }
+    }
+
+    /// Where a ring was full, its reader rings this core's doorbell when it has read.
+    fn ask_for_room(&mut self) {
+        for link in &self.transfer.links {
+            if link.blocked || !link.control_batch.is_empty() {
+                link.starved.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn has_arrivals(&mut self) -> bool {
+        self.commands.is_waiting()
+            || self
+                .inbound
+                .iter()
+                .any(|link| link.control.has_available() || link.data.as_ref().is_some_and(|data| data.has_available()))
+            || self.transfer.links.iter().any(|link| link.has_new_room())
+            || self.bolts.iter().any(|bolt| !bolt.listed && bolt.has_work())
+            || self.spouts.iter().any(|spout| spout.is_woken())
+    }
+
+    fn update_deadline(&mut self) {
+        let spouts = self.spouts.iter().filter_map(|spout| spout.next_deadline_ns());
+        let ackers = self.ackers.iter().filter_map(|acker| acker.next_deadline_ns());
+        let ticks = self.bolts.iter().filter_map(|bolt| bolt.tick.map(|tick| tick.next_ns));
+        self.next_deadline_ns = spouts.chain(ackers).chain(ticks).min().unwrap_or(u64::MAX);
+    }
+
+    /// Gives tick tuples to the executors whose time has come.
+    fn tick(&mut self) {
+        let now_ns = self.transfer.now_ns;
+        for (index, bolt) in self.bolts.iter_mut().enumerate() {
+            let Some(tick) = &mut bolt.tick else { continue };
+            if now_ns < tick.next_ns {
+                continue;
+            }
+            // Ticks that a busy core missed are not made up for, as a burst of them would help nobody.
+            tick.next_ns = (tick.next_ns + tick.period_ns).max(now_ns);
+            self.tick_payload.clear();
+            let seconds = tick.period_ns as f64 / 1e9;
+            let value = if seconds.fract() == 0.0 { Value::Int(seconds as i64) } else { Value::Float(seconds) };
+            let payload = &mut self.tick_payload;
+            Values(vec![value]).serialize(payload).expect("a number can always be encoded");
+            let transfer = &mut self.transfer;
+            for task in bolt.id.tasks() {
+                transfer.list(index as u32);
+                let outlet = &mut transfer.outlets[index];
+                outlet.make_room(payload.len(), &mut transfer.pool);
+                let appended = outlet.writer.append(0, 0, task.0 as u32, Anchors::None, |bytes| {
+                    bytes.extend_from_slice(payload);
+                    Ok::<(), std::convert::Infallible>(())
+                });
+                debug_assert!(appended.is_ok(), "copying bytes cannot fail");
+                transfer.counters.sent += 1;
+            }
+        }
+        self.update_deadline();
+    }
+
+    fn obey(&mut self) {
+        for command in self.commands.take() {
+            match command {
+                Command::Activate => self.spouts.iter_mut().for_each(|spout| spout.set_active(true)),
+                Command::Deactivate => self.spouts.iter_mut().for_each(|spout| spout.set_active(false)),
+                Command::StopTicks => {
+                    self.bolts.iter_mut().for_each(|bolt| bolt.tick = None);
+                    self.update_deadline();
+                }
+                Command::ReportIdle => {
+                    self.report_idle = true;
+                    self.idle_reported = false;
+                }
+                Command::Finish { component } => {
+                    for bolt in self.bolts.iter_mut().filter(|bolt| bolt.component_number == component) {
+                        bolt.each_task(&mut self.transfer, "finish", |bolt, _, out| bolt.finish(out), false);
+                    }
+                    self.end_turn(OpenFrame::Go);
+                    self.send_event(Event::Finished);
+                }
+                Command::Snapshot(reply) => {
+                    let _ = reply.send(self.snapshot());
+                }
+                Command::Stop { orderly } => {
+                    if orderly {
+                        self.spouts.iter_mut().for_each(|spout| spout.close());
+                        for bolt in &mut self.bolts {
+                            bolt.each_task(
+                                &mut self.transfer,
+                                "cleanup",
+                                |bolt, _, _| {
+                                    bolt.cleanup();
+                                    Ok(())
+                                },
+                                false,
+                            );
+                        }
+                        self.report_failures();
+                    }
+                    self.stopping = true;
+                }
+            }
+        }
+    }
+
+    fn send_event(&self, event: Event) {
+        self.events.send(event);
+    }
+}
+
+/// Notes whose user code runs now, so that a stalled core can be named from outside.
+#[inline]
+fn enter(status: &crate::core::status::CoreStatus, component: u32, now_ns: u64) {
+    status.running_since_ns.store(now_ns, Ordering::Relaxed);
+    status.running.store(component + 1, Ordering::Release);
+}
+
+#[inline]
+fn leave(status: &crate::core::status::CoreStatus) {
+    status.running.store(0, Ordering::Release);
+}

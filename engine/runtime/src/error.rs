@@ -1,0 +1,47 @@
+//! The error of user code, and what can stop a topology from being built.
+//!
+//! User code returns any error as a [`BoxError`]; the runtime never looks inside it. Building a topology collects every
+//! violation before it gives up. Both are for whoever wrote the topology to mend.
+
+use ringstorm_types::validate::Violations;
+
+/// Any error that user code may return.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// What spouts and bolts return.
+pub type Result<T = (), E = BoxError> = std::result::Result<T, E>;
+
+/// Why a topology cannot run. The author of the topology or its configuration mends it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The structure breaks rules; all of them are named.
+    #[error("{0}")]
+    Invalid(#[from] Violations),
+    /// A setting that cannot be used.
+    #[error("{0}")]
+    Config(#[from] ringstorm_types::config::ConfigError),
+    /// The topology cannot be numbered.
+    #[error("{0}")]
+    Numbering(#[from] ringstorm_types::numbering::NumberingError),
+    /// A name that no component or stream may have, or one that is taken.
+    #[error("{0}")]
+    Declaration(String),
+}
+
+/// Why a worker could not start. Whoever runs it mends it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The topology or its configuration.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The system refused something that a core needs.
+    #[error("{what} failed: {source}; raise the limit that it names and start again")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

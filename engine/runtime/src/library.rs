@@ -1,0 +1,1 @@
+//! Ready-made components: spouts and bolts to use or to build on.

@@ -1,0 +1,261 @@
+//! A topology in this process: for running it here, for tests, for embedding.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ringstorm_ring::Doorbell;
+
+use crate::api::builder::BuiltTopology;
+use crate::core::host;
+use crate::core::status::{CommandBox, CoreStatus, Event};
+use crate::error::StartError;
+use crate::metrics::CoreSnapshot;
+use crate::report::{ErrorReport, RunReport, Throttle};
+use crate::worker::assemble::{Fittings, assemble, make_ends};
+use crate::worker::blueprint::{Blueprint, CoresWanted};
+use crate::worker::coordinator::{Coordinator, ErrorListener, Message, Request};
+use crate::worker::cpus;
+
+/// Runs topologies in this process, each on cores of its own.
+#[derive(Debug, Default)]
+pub struct LocalCluster {
+    submitted: AtomicU64,
+}
+
+/// How to start a topology.
+#[derive(Default)]
+pub struct LocalOptions {
+    /// Called with each error as it happens, on a thread of the run.
+    pub on_error: Option<ErrorListener>,
+    /// Start with spouts that are not asked for tuples, until [`RunningTopology::activate`].
+    pub inactive: bool,
+}
+
+impl std::fmt::Debug for LocalOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalOptions").field("inactive", &self.inactive).finish_non_exhaustive()
+    }
+}
+
+impl LocalCluster {
+    /// A cluster of this process.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Starts a topology and returns at once.
+    ///
+    /// # Errors
+    /// [`StartError`] when the topology cannot be planned or the system refuses what its cores need.
+    pub fn submit(
+        &self,
+        name: &str,
+        topology: BuiltTopology,
+        options: LocalOptions,
+    ) -> Result<RunningTopology, StartError> {
+        let number = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
+        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+        start(&format!("{name}-{number}-{seconds}"), name, topology, options)
+    }
+
+    /// Runs a topology to the end of its input.
+    ///
+    /// # Errors
+    /// As [`LocalCluster::submit`].
+    pub fn run(&self, name: &str, topology: BuiltTopology) -> Result<RunReport, StartError> {
+        Ok(self.submit(name, topology, LocalOptions::default())?.wait())
+    }
+}
+
+/// A topology that runs in this process. Dropping it stops it, after a drain.
+pub struct RunningTopology {
+    messages: Sender<Message>,
+    coordinator: Option<JoinHandle<RunReport>>,
+    cores: Vec<JoinHandle<()>>,
+    blueprint: Arc<Blueprint>,
+}
+
+impl std::fmt::Debug for RunningTopology {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RunningTopology").field("id", &self.blueprint.facts.id).finish_non_exhaustive()
+    }
+}
+
+impl RunningTopology {
+    /// Waits until the input has ended and everything is drained, or the run fails.
+    pub fn wait(mut self) -> RunReport {
+        self.join()
+    }
+
+    /// Takes nothing new, drains for at most `ringstorm.drain.timeout.secs`, and stops.
+    pub fn stop(mut self) -> RunReport {
+        self.request_stop();
+        self.join()
+    }
+
+    /// Asks for a stop and returns at once.
+    pub fn request_stop(&self) {
+        let _ = self.messages.send(Message::Owner(Request::Stop));
+    }
+
+    /// A handle that can ask for a stop from anywhere, such as a signal handler's thread.
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle(self.messages.clone())
+    }
+
+    /// Lets the spouts be asked for tuples.
+    pub fn activate(&self) {
+        let _ = self.messages.send(Message::Owner(Request::SetActive(true)));
+    }
+
+    /// Keeps the spouts from being asked for tuples; bolts go on.
+    pub fn deactivate(&self) {
+        let _ = self.messages.send(Message::Owner(Request::SetActive(false)));
+    }
+
+    /// The counters of every core that answers within half a second.
+    pub fn snapshots(&self) -> Vec<CoreSnapshot> {
+        let (reply, replies) = channel();
+        if self.messages.send(Message::Owner(Request::Snapshot(reply))).is_err() {
+            return Vec::new();
+        }
+        replies.recv_timeout(Duration::from_secs(2)).unwrap_or_default()
+    }
+
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        self.coordinator.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// The topology's id.
+    pub fn id(&self) -> &str {
+        &self.blueprint.facts.id
+    }
+
+    fn join(&mut self) -> RunReport {
+        let report = self.coordinator.take().expect("a run is joined once").join();
+        let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // Cores that user code holds are left behind; they end with the process.
+        if report.cores_left_behind == 0 {
+            for core in self.cores.drain(..) {
+                let _ = core.join();
+            }
+        }
+        report
+    }
+}
+
+impl Drop for RunningTopology {
+    fn drop(&mut self) {
+        if self.coordinator.is_some() {
+            self.request_stop();
+            self.join();
+        }
+    }
+}
+
+/// Asks a run to stop.
+#[derive(Debug, Clone)]
+pub struct StopHandle(Sender<Message>);
+
+impl StopHandle {
+    /// Asks for a stop; a run that is over ignores it.
+    pub fn stop(&self) {
+        let _ = self.0.send(Message::Owner(Request::Stop));
+    }
+}
+
+fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -> Result<RunningTopology, StartError> {
+    let seed = random_seed();
+    let cores = CoresWanted { cpus: cpus::usable().cpus };
+    let mut blueprint = Blueprint::new(topology, name, &cores, seed)?;
+    if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
+        id.clone_into(&mut facts.id);
+    }
+    let blueprint = Arc::new(blueprint);
+    let system = |what: &str| {
+        let what = what.to_owned();
+        move |source| StartError::System { what, source }
+    };
+    let doorbells: Vec<Doorbell> = blueprint
+        .threads
+        .iter()
+        .map(|_| Doorbell::new())
+        .collect::<Result<_, _>>()
+        .map_err(system("making an eventfd for a core (limit: open files)"))?;
+    let mut ends = make_ends(&blueprint, &doorbells)
+        .map_err(|error| StartError::System { what: "making a ring".into(), source: std::io::Error::other(error) })?;
+    let statuses: Vec<Arc<CoreStatus>> = doorbells.iter().map(|_| Arc::default()).collect();
+    let commands: Vec<Arc<CommandBox>> =
+        doorbells.iter().map(|doorbell| Arc::new(CommandBox::new(doorbell.clone()))).collect();
+    let (messages, inbox) = channel();
+    let mut handles = Vec::new();
+    for (index, thread) in blueprint.threads.iter().enumerate() {
+        let (blueprint_here, sender) = (Arc::clone(&blueprint), messages.clone());
+        let fittings = Fittings {
+            index,
+            ends: std::mem::take(&mut ends[index]),
+            doorbell: doorbells[index].clone(),
+            status: Arc::clone(&statuses[index]),
+            commands: Arc::clone(&commands[index]),
+            events: EventSender(messages.clone()),
+        };
+        let ended = move |panic| {
+            let _ = sender.send(Message::Core(Event::Ended { core: index, panic }));
+        };
+        let build = move || assemble(&blueprint_here, fittings);
+        let handle = host::start(thread.host, format!("ringstorm-{index}"), doorbells[index].clone(), build, ended)
+            .map_err(system("starting the thread of a core (limit: processes)"))?;
+        handles.push(handle);
+    }
+    let config = &blueprint.config;
+    let throttle = Throttle::new(
+        config.max_error_report_per_interval().unwrap_or(5),
+        Duration::from_secs(u64::from(config.error_throttle_interval_secs().unwrap_or(10))),
+    );
+    let coordinator = Coordinator {
+        blueprint: Arc::clone(&blueprint),
+        stalled: vec![false; statuses.len()],
+        statuses,
+        commands,
+        messages: inbox,
+        on_error: options.on_error.unwrap_or_else(|| Box::new(|_: &ErrorReport| {})),
+        errors: Vec::new(),
+        error_count: 0,
+        throttle,
+        ready: 0,
+        ended: 0,
+        finished: 0,
+        fatal: None,
+        stop_requested: false,
+        active: !options.inactive,
+        started: Instant::now(),
+    };
+    let coordinator = std::thread::Builder::new()
+        .name("ringstorm-coordinator".into())
+        .spawn(move || coordinator.run())
+        .map_err(system("starting the coordinator's thread (limit: processes)"))?;
+    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: handles, blueprint })
+}
+
+/// A seed that differs from run to run, for edge keys and root sequences.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+/// Sends a core's events to its coordinator.
+#[derive(Clone, Debug)]
+pub(crate) struct EventSender(Sender<Message>);
+
+impl EventSender {
+    pub(crate) fn send(&self, event: Event) {
+        // The coordinator outlives its cores; when it is gone there is nobody to tell.
+        let _ = self.0.send(Message::Core(event));
+    }
+}

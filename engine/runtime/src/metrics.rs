@@ -1,0 +1,109 @@
+//! What a worker knows about itself: counters and latencies per component and stream, queues, memory.
+//!
+//! Cores copy their plain counters when asked ([`CoreSnapshot`]); everything else happens on the asking thread.
+
+use hdrhistogram::Histogram;
+use ringstorm_types::ExecutorId;
+
+/// The counters of one core at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct CoreSnapshot {
+    /// Index of the core; those behind the cores proper are the threads of blocking executors.
+    pub core: usize,
+    /// One entry for each executor of the core.
+    pub executors: Vec<ExecutorSnapshot>,
+    /// Bytes of frames that the core holds: pooled, open, waiting.
+    pub frame_bytes: usize,
+    /// Bytes of the ack ledgers and folders.
+    pub ledger_bytes: usize,
+    /// Bytes of the spouts' pending tables.
+    pub pending_bytes: usize,
+    /// Roots that the core's ackers track.
+    pub open_roots: usize,
+    /// Times that a ring to another core was full.
+    pub ring_full_count: u64,
+    /// Un-anchored tuples that were refused by a full cycle, or that could not be delivered at the end.
+    pub lost_unanchored: u64,
+}
+
+/// The counters of one executor at one moment.
+#[derive(Debug, Clone)]
+pub struct ExecutorSnapshot {
+    /// First and last task.
+    pub id: ExecutorId,
+    /// Its component.
+    pub component: String,
+    /// Spout, bolt or acker.
+    pub is_spout: bool,
+    /// What it emitted, by stream.
+    pub outputs: Vec<OutputSnapshot>,
+    /// What it executed, by source component and stream.
+    pub inputs: Vec<InputSnapshot>,
+    /// Spouts: messages acked, failed, timed out (also counted as failed), pending.
+    pub acked: u64,
+    /// See `acked`.
+    pub failed: u64,
+    /// See `acked`.
+    pub timed_out: u64,
+    /// See `acked`.
+    pub pending: usize,
+    /// Spouts: from emit to the ack of the whole tree, in nanoseconds.
+    pub complete_ns: Option<Histogram<u64>>,
+    /// Bolts: time spent in `execute`, in nanoseconds.
+    pub busy_ns: u64,
+    /// The receive queue (Storm's name for the inbox).
+    pub receive_queue: QueueSnapshot,
+    /// Spouts: why it is not being asked for tuples; empty while it is.
+    pub why_idle: String,
+}
+
+/// One stream that an executor emits.
+#[derive(Debug, Clone)]
+pub struct OutputSnapshot {
+    /// The stream.
+    pub stream: String,
+    /// Emits.
+    pub emitted: u64,
+    /// Copies sent to subscribers.
+    pub transferred: u64,
+}
+
+/// One stream that an executor executes.
+#[derive(Debug, Clone)]
+pub struct InputSnapshot {
+    /// The emitting component.
+    pub component: String,
+    /// The stream.
+    pub stream: String,
+    /// Tuples executed.
+    pub executed: u64,
+    /// Tuples acked.
+    pub acked: u64,
+    /// Tuples failed.
+    pub failed: u64,
+    /// Time in `execute`, in nanoseconds.
+    pub execute_ns: Option<Histogram<u64>>,
+    /// From receipt to ack, in nanoseconds.
+    pub process_ns: Option<Histogram<u64>>,
+}
+
+/// A queue, under Storm's names.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueueSnapshot {
+    /// Tuples inside.
+    pub population: usize,
+    /// Bytes at which its feeders are paused.
+    pub capacity_bytes: usize,
+    /// Bytes inside.
+    pub bytes: usize,
+    /// The largest population so far.
+    pub population_max: usize,
+    /// Tuples taken out so far; its growth is the arrival rate.
+    pub taken: u64,
+    /// Estimated time that a tuple waits, in nanoseconds.
+    pub sojourn_time_ns: u64,
+    /// Times that its feeders were paused.
+    pub pauses: u64,
+    /// Tuples that wait beyond the capacity.
+    pub overflow: usize,
+}

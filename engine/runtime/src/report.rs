@@ -1,0 +1,103 @@
+//! What came of a run: how it ended, what was left, the errors, the counters.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::metrics::CoreSnapshot;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The input ended and everything was drained.
+    Completed,
+    /// It was stopped from outside.
+    Stopped,
+    /// It could not go on; the text says why.
+    Failed(String),
+}
+
+/// An error of user code, or of a task's life.
+#[derive(Debug, Clone)]
+pub struct ErrorReport {
+    /// The component.
+    pub component: String,
+    /// The task; 0 when it is not one task's.
+    pub task: u32,
+    /// What happened.
+    pub text: String,
+    /// When, counted from the start of the run.
+    pub since_start: Duration,
+}
+
+impl std::fmt::Display for ErrorReport {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { component, task, text, .. } = self;
+        if *task == 0 {
+            write!(formatter, "{component}: {text}")
+        } else {
+            write!(formatter, "{component}, task {task}: {text}")
+        }
+    }
+}
+
+/// The end of a run.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether every tuple that was emitted was executed, and every message acked or failed, before the end.
+    pub drained: bool,
+    /// Messages that were neither acked nor failed.
+    pub pending: u64,
+    /// Tuples that were emitted and not executed.
+    pub in_flight: u64,
+    /// The first errors (at most 200).
+    pub errors: Vec<ErrorReport>,
+    /// How many errors there were.
+    pub error_count: u64,
+    /// From start to end.
+    pub elapsed: Duration,
+    /// The last counters of each core.
+    pub snapshots: Vec<CoreSnapshot>,
+    /// Threads that did not end in time, since user code held them.
+    pub cores_left_behind: usize,
+}
+
+/// Storm's throttling of error reports: so many per interval and task.
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    per_interval: u32,
+    interval: Duration,
+    seen: BTreeMap<(String, u32), (Duration, u32)>,
+}
+
+impl Throttle {
+    pub(crate) fn new(per_interval: u32, interval: Duration) -> Self {
+        Self { per_interval, interval, seen: BTreeMap::new() }
+    }
+
+    /// Whether a report at `now` (since the start of the run) is let through. As in Storm the count starts again when
+    /// the interval has passed at the next report.
+    pub(crate) fn admits(&mut self, component: &str, task: u32, now: Duration) -> bool {
+        let entry = self.seen.entry((component.to_owned(), task)).or_insert((now, 0));
+        if now.saturating_sub(entry.0) > self.interval {
+            *entry = (now, 0);
+        }
+        entry.1 += 1;
+        entry.1 <= self.per_interval
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throttle_lets_a_number_through_per_interval_and_task() {
+        let mut throttle = Throttle::new(2, Duration::from_secs(10));
+        let at = |throttle: &mut Throttle, task, seconds| throttle.admits("a", task, Duration::from_secs(seconds));
+        assert!(at(&mut throttle, 1, 0) && at(&mut throttle, 1, 1) && !at(&mut throttle, 1, 2));
+        assert!(at(&mut throttle, 2, 2));
+        assert!(at(&mut throttle, 1, 11) && at(&mut throttle, 1, 12) && !at(&mut throttle, 1, 13));
+    }
+}

@@ -1,0 +1,9 @@
+//! One worker: its share of a topology brought up on cores, watched over, drained and taken down.
+//!
+//! [`blueprint`] decides everything before a thread is started (who lives where, who talks to whom); [`assemble`] builds
+//! each core from it on the core's own thread; [`coordinator`] leads the run from another thread, in bursts.
+
+pub(crate) mod assemble;
+pub(crate) mod blueprint;
+pub(crate) mod coordinator;
+pub(crate) mod cpus;

@@ -1,0 +1,425 @@
+//! Builds one core from the blueprint, on the core's own thread: user code is made where it will live.
+
+use crate::local::EventSender;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use ringstorm_acking::{EdgeGenerator, Folder, RootId};
+use ringstorm_ring::{Consumer, Doorbell, IdlePolicy, Producer, RingError, ring};
+use ringstorm_types::id::ACKER_COMPONENT;
+use ringstorm_types::topology::Grouping;
+use ringstorm_types::{ComponentId, ExecutorId, TaskId};
+
+use crate::api::builder::Factory;
+use crate::api::context::{TaskWaker, TopologyContext};
+use crate::core::acker_executor::AckerExecutor;
+use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
+use crate::core::gate::Gate;
+use crate::core::grouper::{Grouper, Shuffle, SmallRandom};
+use crate::core::link::{ControlCell, Feeder, FrameCell, Inbound, Link};
+use crate::core::outlet::{FramePool, Outlet};
+use crate::core::output::{OutputStream, Route, TaskOutput};
+use crate::core::spout_executor::{SpoutExecutor, SpoutFactory, SpoutSettings, SpoutTask};
+use crate::core::status::{CommandBox, CoreStatus};
+use crate::core::tracker::Tracker;
+use crate::core::transfer::{Destination, Transfer, TransferCounters};
+use crate::core::{Core, LocalExecutor};
+use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
+
+/// Cells of a control ring.
+const CONTROL_CELLS: usize = 64;
+
+/// The ends of rings that one thread gets.
+#[derive(Default)]
+pub(crate) struct Ends {
+    /// (other thread, link), outbound, in ascending order of the other thread.
+    pub(crate) links: Vec<Link>,
+    pub(crate) inbound: Vec<(Inbound, Feeder)>,
+}
+
+/// Makes every ring of the worker and deals the ends out to its threads.
+pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result<Vec<Ends>, RingError> {
+    let mut ends: Vec<Ends> = blueprint.threads.iter().map(|_| Ends::default()).collect();
+    for ((from, to), need) in &blueprint.links {
+        let LinkNeed { data, .. } = need;
+        let (data_in, data_out): (Option<Producer<FrameCell>>, Option<Consumer<FrameCell>>) = if *data {
+            let (producer, consumer) = ring(blueprint.ring_cells)?;
+            (Some(producer), Some(consumer))
+        } else {
+            (None, None)
+        };
+        let (control_in, control_out) = ring::<ControlCell>(CONTROL_CELLS)?;
+        let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in);
+        let feeder = Feeder { doorbell: doorbells[*from].clone(), starved: Arc::clone(&link.starved) };
+        ends[*from].links.push(link);
+        ends[*to].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
+    }
+    Ok(ends)
+}
+
+/// What a core is given besides the blueprint.
+pub(crate) struct Fittings {
+    pub(crate) index: usize,
+    pub(crate) ends: Ends,
+    pub(crate) doorbell: Doorbell,
+    pub(crate) status: Arc<CoreStatus>,
+    pub(crate) commands: Arc<CommandBox>,
+    pub(crate) events: EventSender,
+}
+
+/// Builds a core on the calling thread.
+pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
+    let Fittings { index, ends, doorbell, status, commands, events } = fittings;
+    let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell };
+    let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
+    let transfer = builder.transfer(ends.links);
+    let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
+    let now_ns = crate::clock::now_ns();
+    for id in builder.bolt_executors().into_iter().chain(builder.other_executors()) {
+        let Some(executor) = blueprint.numbering.executor_of(id.first) else { continue };
+        let component = &executor.component;
+        let local = if component.as_str() == ACKER_COMPONENT {
+            // Storm lets an executor of the acker have several tasks; here each is an executor of its own.
+            for task in id.tasks() {
+                locals[task_number(task)] = Some(LocalExecutor::Acker(ackers.len() as u32));
+                let number = task_number(task) as u32;
+                ackers.push(AckerExecutor::new(id, number, blueprint.edge_key, blueprint.timeout_ns, now_ns));
+            }
+            continue;
+        } else {
+            match &blueprint.built.parts[component].factory {
+                Factory::Spout(factory) => {
+                    spouts.push(builder.spout(id, component, factory, &transfer, now_ns));
+                    LocalExecutor::Spout(spouts.len() as u32 - 1)
+                }
+                Factory::Bolt(factory) => {
+                    bolts.push(builder.bolt(id, component, factory, &transfer, now_ns));
+                    LocalExecutor::Bolt(bolts.len() as u32 - 1)
+                }
+            }
+        };
+        for task in id.tasks() {
+            locals[task_number(task)] = Some(local);
+        }
+    }
+    let pause_links = bolts.iter().map(|bolt: &BoltExecutor| builder.pause_links(&bolt.component, &transfer)).collect();
+    let (inbound, feeders) = ends.inbound.into_iter().unzip();
+    Core {
+        index,
+        paused: vec![false; bolts.len()],
+        pause_links,
+        transfer,
+        inbound,
+        feeders,
+        bolts,
+        spouts,
+        ackers,
+        locals,
+        ready: VecDeque::new(),
+        marks: blueprint.marks,
+        sources: blueprint.sources.clone(),
+        component_numbers: blueprint.component_numbers.clone(),
+        policy: IdlePolicy::new(blueprint.idle),
+        doorbell: doorbell.clone(),
+        status,
+        commands,
+        events,
+        unsent_control: false,
+        report_idle: false,
+        idle_reported: false,
+        next_deadline_ns: u64::MAX,
+        stopping: false,
+        idle_since_ns: now_ns,
+        tick_payload: Vec::new(),
+    }
+}
+
+struct CoreBuilder<'a> {
+    blueprint: &'a Blueprint,
+    thread: usize,
+    doorbell: &'a Doorbell,
+}
+
+impl CoreBuilder<'_> {
+    fn executors(&self) -> &[ExecutorId] {
+        &self.blueprint.threads[self.thread].executors
+    }
+
+    fn is_bolt(&self, id: ExecutorId) -> bool {
+        let executor = self.blueprint.numbering.executor_of(id.first);
+        executor.is_some_and(|executor| {
+            let part = self.blueprint.built.parts.get(&executor.component);
+            part.is_some_and(|part| matches!(part.factory, Factory::Bolt(_)))
+        })
+    }
+
+    /// Bolt executors in the order of their inboxes.
+    fn bolt_executors(&self) -> Vec<ExecutorId> {
+        self.executors().iter().copied().filter(|id| self.is_bolt(*id)).collect()
+    }
+
+    fn other_executors(&self) -> Vec<ExecutorId> {
+        self.executors().iter().copied().filter(|id| !self.is_bolt(*id)).collect()
+    }
+
+    fn transfer(&self, links: Vec<Link>) -> Transfer {
+        let blueprint = self.blueprint;
+        let bolts = self.bolt_executors();
+        let mut destinations = vec![Destination::Nowhere; blueprint.thread_of_task.len()];
+        for (task, thread) in blueprint.thread_of_task.iter().enumerate().skip(1) {
+            let id = TaskId(task as i32);
+            destinations[task] = if *thread == self.thread {
+                // Spouts and ackers have no inbox; their messages are handed over directly.
+                bolts
+                    .iter()
+                    .position(|executor| executor.contains(id))
+                    .map_or(Destination::Nowhere, |inbox| Destination::Local(inbox as u32))
+            } else {
+                links
+                    .iter()
+                    .position(|link| link.peer == *thread)
+                    .map_or(Destination::Nowhere, |link| Destination::Link(link as u32))
+            };
+        }
+        Transfer {
+            destinations,
+            outlets: (0..bolts.len() + links.len()).map(|_| Outlet::default()).collect(),
+            inbox_count: bolts.len(),
+            links,
+            pool: FramePool::new(blueprint.limits.frame_bytes),
+            limits: blueprint.limits,
+            fresh: Vec::new(),
+            folder: Folder::new(blueprint.edge_key),
+            edge_key: blueprint.edge_key,
+            lanes: blueprint.lanes,
+            ackers: blueprint.ackers.clone(),
+            spouts: blueprint.spouts.clone(),
+            local_acks: Vec::new(),
+            local_outcomes: Vec::new(),
+            paused: vec![false; blueprint.thread_of_task.len()],
+            gate_version: 0,
+            board: Arc::clone(&blueprint.board),
+            counters: TransferCounters::default(),
+            now_ns: crate::clock::now_ns(),
+        }
+    }
+
+    /// Links to the cores that an inbox of this component may pause.
+    fn pause_links(&self, component: &str, transfer: &Transfer) -> Vec<u32> {
+        let held: BTreeSet<usize> = self.blueprint.held_by(component);
+        let links = transfer.links.iter().enumerate();
+        links.filter(|(_, link)| held.contains(&link.peer)).map(|(index, _)| index as u32).collect()
+    }
+
+    fn component_config(&self, component: &ComponentId) -> ringstorm_types::config::Config {
+        self.blueprint.config.merged_with(&self.blueprint.built.topology.components[component].config)
+    }
+
+    fn contexts(&self, id: ExecutorId, component: &ComponentId) -> Vec<TopologyContext> {
+        let config = Arc::new(self.component_config(component));
+        let all = self.blueprint.numbering.tasks_of(component);
+        id.tasks()
+            .map(|task| TopologyContext {
+                topology: Arc::clone(&self.blueprint.facts),
+                component: component.clone(),
+                task,
+                task_index: all.iter().position(|known| *known == task).unwrap_or(0),
+                executor: id,
+                config: Arc::clone(&config),
+                wake: Arc::new(TaskWaker::new(self.doorbell.clone())),
+            })
+            .collect()
+    }
+
+    fn random(&self, salt: u64) -> SmallRandom {
+        let mut mixed = SmallRandom::new(self.blueprint.seed ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        SmallRandom::new(mixed.next())
+    }
+
+    fn output(&self, task: TaskId, component: &ComponentId, transfer: &Transfer) -> TaskOutput {
+        let blueprint = self.blueprint;
+        let number = task_number(task) as u32;
+        let mut random = self.random(u64::from(number));
+        let part = &blueprint.built.parts[component];
+        let mut streams: Vec<OutputStream> = Vec::new();
+        for (stream_number, (stream, declared)) in part.streams.iter().enumerate() {
+            let routes = blueprint
+                .subscribers(component, stream)
+                .map(|(subscriber, position, grouping)| {
+                    let in_cycle = blueprint.is_in_cycle(component, subscriber);
+                    Route {
+                        grouper: self.grouper(subscriber, position, grouping, &declared.schema, transfer, &mut random),
+                        in_cycle,
+                        cycle_name: if in_cycle { blueprint.cycle_name(component) } else { String::new() },
+                    }
+                })
+                .collect();
+            streams.push(OutputStream {
+                declared: true,
+                id: stream.clone(),
+                number: stream_number as u16,
+                layout: declared.schema.layout(),
+                schema: declared.schema.clone(),
+                direct: declared.output.direct,
+                routes,
+                emitted: 0,
+                transferred: 0,
+            });
+        }
+        // Emits to the default stream find it at once.
+        match streams.iter().position(|stream| &*stream.id == ringstorm_types::DEFAULT_STREAM) {
+            Some(default) => streams.swap(0, default),
+            None => streams.insert(0, OutputStream::stand_in()),
+        }
+        TaskOutput {
+            task: number,
+            component: component.to_string(),
+            streams,
+            edges: EdgeGenerator::new(blueprint.edge_key, number, random.next()),
+            refused: None,
+            reported: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn grouper(
+        &self,
+        subscriber: &ComponentId,
+        position: usize,
+        grouping: &Grouping,
+        schema: &ringstorm_tuple::Schema,
+        transfer: &Transfer,
+        random: &mut SmallRandom,
+    ) -> Grouper {
+        let tasks = self.blueprint.tasks_of(subscriber);
+        let indices = |fields: &[String]| -> Box<[usize]> {
+            // Validation has settled that the fields exist.
+            fields.iter().filter_map(|field| schema.index_of(field)).collect()
+        };
+        let one = |tasks: &[u32]| Grouper::One {
+            task: tasks[0],
+            outlet: transfer.outlet_of(tasks[0]).expect("a link exists for every route"),
+        };
+        match grouping {
+            Grouping::Direct => Grouper::Direct { tasks: tasks.into() },
+            Grouping::Custom(_) => {
+                let factories = &self.blueprint.built.parts[subscriber].custom_groupings;
+                let mut grouping = factories[&position]();
+                let targets: Vec<TaskId> = tasks.iter().map(|task| TaskId(*task as i32)).collect();
+                grouping.prepare(&targets);
+                Grouper::Custom { grouping, tasks: tasks.into(), chosen: Vec::new() }
+            }
+            _ if tasks.len() == 1 => one(&tasks),
+            Grouping::Global => one(&tasks),
+            Grouping::Fields(fields) => Grouper::Fields { indices: indices(fields), tasks: tasks.into() },
+            Grouping::PartialKey(fields) => {
+                let fields = if fields.is_empty() { Box::from([0]) } else { indices(fields) };
+                Grouper::PartialKey { indices: fields, sent: vec![0; tasks.len()].into(), tasks: tasks.into() }
+            }
+            Grouping::All => Grouper::All { tasks: tasks.into() },
+            Grouping::None => Grouper::None { tasks: tasks.into(), random: random.clone() },
+            // One worker hosts every task, so local-or-shuffle has the same targets as shuffle.
+            Grouping::Shuffle | Grouping::LocalOrShuffle => {
+                Grouper::Shuffle(Shuffle::new(tasks, self.blueprint.load_aware, random))
+            }
+        }
+    }
+
+    fn spout(
+        &self,
+        id: ExecutorId,
+        component: &ComponentId,
+        factory: &SpoutFactory,
+        transfer: &Transfer,
+        now_ns: u64,
+    ) -> SpoutExecutor {
+        let blueprint = self.blueprint;
+        let tasks = self.contexts(id, component).into_iter().map(|context| {
+            let output = self.output(context.task, component, transfer);
+            let (roots, near) = self.first_roots(task_number(context.task) as u32);
+            SpoutTask::new(factory(), output, Tracker::new(roots, near), context)
+        });
+        let settings = SpoutSettings {
+            max_pending: blueprint.max_pending(&self.component_config(component)).unwrap_or(usize::MAX),
+            timeout_ns: blueprint.timeout_ns,
+            failure_limit: blueprint.failure_limit,
+        };
+        SpoutExecutor::new(
+            id,
+            component.clone(),
+            blueprint.component_numbers[task_number(id.first)],
+            task_number(id.first) as u32,
+            tasks.collect(),
+            Gate::new(blueprint.gate_routes(component)),
+            Arc::clone(factory),
+            settings,
+            now_ns,
+        )
+    }
+
+    /// Where the lanes of a spout task start, that of an acker on this core first.
+    fn first_roots(&self, task: u32) -> (Vec<RootId>, bool) {
+        let blueprint = self.blueprint;
+        let Some(index) = blueprint.spouts.iter().position(|known| *known == task) else { return (Vec::new(), false) };
+        let mut random = self.random(u64::from(task) << 32);
+        let is_near = |acker: u32| {
+            let acker = blueprint.ackers[acker as usize] as usize;
+            blueprint.thread_of_task[acker] == self.thread
+        };
+        let mut lanes: Vec<_> = blueprint.lanes.lanes_of_spout_task(index as u32).collect();
+        lanes.sort_by_key(|(_, acker)| !is_near(*acker));
+        let near = lanes.first().is_some_and(|(_, acker)| is_near(*acker));
+        (lanes.into_iter().map(|(lane, _)| RootId::first(lane, random.next())).collect(), near)
+    }
+
+    fn bolt(
+        &self,
+        id: ExecutorId,
+        component: &ComponentId,
+        factory: &BoltFactory,
+        transfer: &Transfer,
+        now_ns: u64,
+    ) -> BoltExecutor {
+        let blueprint = self.blueprint;
+        let config = self.component_config(component);
+        let tasks = self.contexts(id, component).into_iter().map(|context| {
+            let output = self.output(context.task, component, transfer);
+            BoltTask::new(factory(), output, context)
+        });
+        let seconds = config.tick_tuple_freq_secs().ok().flatten();
+        let tick = seconds.map(|seconds| {
+            let period_ns = (seconds * 1e9) as u64;
+            Tick { period_ns, next_ns: now_ns + period_ns }
+        });
+        BoltExecutor::new(
+            id,
+            component.clone(),
+            blueprint.component_numbers[task_number(id.first)],
+            task_number(id.first) as u32,
+            tasks.collect(),
+            Gate::new(blueprint.gate_routes(component)),
+            self.input_keys(component, tick.is_some()),
+            Arc::clone(factory),
+            tick,
+            blueprint.failure_limit,
+        )
+    }
+
+    /// The (component number, stream number) pairs that a bolt subscribes to, each once.
+    fn input_keys(&self, component: &ComponentId, ticks: bool) -> Vec<(u32, u16)> {
+        let blueprint = self.blueprint;
+        let mut keys: BTreeMap<(u32, u16), ()> = BTreeMap::new();
+        for input in &blueprint.built.topology.components[component].inputs {
+            let number = blueprint.components.iter().position(|known| *known == input.component);
+            let part = blueprint.built.parts.get(&input.component);
+            let stream = part.and_then(|part| part.streams.keys().position(|stream| *stream == input.stream));
+            if let (Some(number), Some(stream)) = (number, stream) {
+                keys.insert((number as u32, stream as u16), ());
+            }
+        }
+        if ticks {
+            keys.insert((SYSTEM_NUMBER, 0), ());
+        }
+        keys.into_keys().collect()
+    }
+}

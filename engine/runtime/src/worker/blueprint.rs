@@ -1,0 +1,339 @@
+//! Everything that is decided before a worker starts: tasks, cores, links, routes. Pure, apart from randomness that is
+//! passed in; each core builds itself from the one blueprint.
+//!
+//! Invariants: a link exists exactly where a route, an ack or a pause needs one; every task has one home.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use ringstorm_acking::{EdgeKey, Lanes};
+use ringstorm_ring::IdleSettings;
+use ringstorm_tuple::Schema;
+use ringstorm_types::config::{Config, CorePlacement};
+use ringstorm_types::graph::{cycles, topological_order};
+use ringstorm_types::id::{SYSTEM_COMPONENT, TICK_STREAM};
+use ringstorm_types::numbering::{Numbering, number};
+use ringstorm_types::placement::{Placement, local_acker_count, place};
+use ringstorm_types::topology::{ComponentKind, Grouping};
+use ringstorm_types::{ComponentId, ExecutorId, StreamId, TaskId};
+
+use crate::api::builder::BuiltTopology;
+use crate::api::context::TopologyFacts;
+use crate::api::input::Source;
+use crate::core::InboxMarks;
+use crate::core::gate::GateRoute;
+use crate::core::host::Host;
+use crate::core::transfer::{TaskBoard, TransferLimits};
+use crate::error::BuildError;
+
+/// What all data rings of a worker may hold together; above it rings get fewer cells.
+const RING_BYTES_MAX: usize = 512 << 20;
+/// A ring is never shorter than this.
+const RING_CELLS_MIN: usize = 4;
+/// Pending messages per spout task when `topology.max.spout.pending` is unset. Storm has no limit then; without one a
+/// stuck bolt would let the pending table grow without end.
+const MAX_PENDING_DEFAULT: usize = 1 << 20;
+
+/// The number of a component for runs of the system (ticks).
+pub(crate) const SYSTEM_NUMBER: u32 = u32::MAX - 1;
+
+/// One thread of the worker.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadPlan {
+    pub(crate) host: Host,
+    pub(crate) executors: Vec<ExecutorId>,
+}
+
+/// Needs of an ordered pair of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkNeed {
+    pub(crate) data: bool,
+    pub(crate) control: bool,
+}
+
+/// A worker on paper.
+pub(crate) struct Blueprint {
+    pub(crate) built: BuiltTopology,
+    pub(crate) config: Config,
+    pub(crate) facts: Arc<TopologyFacts>,
+    pub(crate) numbering: Numbering,
+    pub(crate) placement: Placement,
+    pub(crate) threads: Vec<ThreadPlan>,
+    /// By task id (index 0 is the system): the index of its thread.
+    pub(crate) thread_of_task: Vec<usize>,
+    /// By task id and stream number.
+    pub(crate) sources: Vec<Vec<Arc<Source>>>,
+    pub(crate) component_numbers: Vec<u32>,
+    /// Components by number.
+    pub(crate) components: Vec<ComponentId>,
+    /// Components in topological order.
+    pub(crate) order: Vec<ComponentId>,
+    pub(crate) cycles: Vec<Vec<ComponentId>>,
+    pub(crate) links: BTreeMap<(usize, usize), LinkNeed>,
+    pub(crate) ring_cells: usize,
+    pub(crate) edge_key: EdgeKey,
+    pub(crate) seed: u64,
+    pub(crate) lanes: Lanes,
+    pub(crate) ackers: Vec<u32>,
+    pub(crate) spouts: Vec<u32>,
+    pub(crate) limits: TransferLimits,
+    pub(crate) marks: InboxMarks,
+    pub(crate) idle: IdleSettings,
+    pub(crate) board: Arc<TaskBoard>,
+    pub(crate) timeout_ns: Option<u64>,
+    pub(crate) failure_limit: u32,
+    pub(crate) load_aware: bool,
+}
+
+/// CPUs to use and how many cores to make.
+#[derive(Clone, Debug)]
+pub(crate) struct CoresWanted {
+    pub(crate) cpus: Vec<usize>,
+}
+
+impl Blueprint {
+    /// Plans a worker that runs the whole topology.
+    pub(crate) fn new(built: BuiltTopology, name: &str, cores: &CoresWanted, seed: u64) -> Result<Self, BuildError> {
+        let config = built.config.clone();
+        let topology = built.topology.clone();
+        let core_count = config.worker_cores()?.unwrap_or(cores.cpus.len()).max(1);
+        let core_count = NonZeroUsize::new(core_count).unwrap_or(NonZeroUsize::MIN);
+        let numbering = number(&topology, &config, local_acker_count(&topology, &config, core_count)?)?;
+        let placement = place(&numbering, &topology, core_count);
+
+        let pinned = config.cores_placement()? == CorePlacement::Pinned && core_count.get() <= cores.cpus.len();
+        let mut threads: Vec<ThreadPlan> = placement
+            .cores()
+            .map(|(core, executors)| {
+                let host = if pinned { Host::Pinned { cpu: cores.cpus[core.0] } } else { Host::Unbound };
+                ThreadPlan { host, executors: executors.to_vec() }
+            })
+            .collect();
+        // A core without executors would only cost a thread.
+        threads.retain(|thread| !thread.executors.is_empty());
+        threads.extend(placement.on_own_threads().map(|id| ThreadPlan { host: Host::Thread, executors: vec![id] }));
+
+        let task_count = numbering.task_count();
+        let mut thread_of_task = vec![usize::MAX; task_count + 1];
+        for (index, thread) in threads.iter().enumerate() {
+            for task in thread.executors.iter().flat_map(|executor| executor.tasks()) {
+                thread_of_task[task_number(task)] = index;
+            }
+        }
+        let components: Vec<ComponentId> = topology.components.keys().cloned().collect();
+        let component_numbers = component_numbers(&numbering, &components);
+        let sources = sources(&built, &numbering);
+        let ackers: Vec<u32> = numbering.ackers().iter().map(|task| task_number(*task) as u32).collect();
+        let mut spouts: Vec<u32> = topology
+            .components
+            .iter()
+            .filter(|(_, component)| component.kind == ComponentKind::Spout)
+            .flat_map(|(id, _)| numbering.tasks_of(id).iter().map(|task| task_number(*task) as u32))
+            .collect();
+        spouts.sort_unstable();
+        let lanes = Lanes::new(spouts.len() as u32, ackers.len() as u32)
+            .map_err(|error| BuildError::Declaration(error.to_string()))?;
+
+        let frame_bytes = config.frame_bytes()?;
+        let inbox_mark_bytes = config.inbox_mark_bytes()?;
+        let always_spin = config.cores_always_spin()?;
+        let facts = Arc::new(TopologyFacts {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            tasks: numbering.components().map(|(id, tasks)| (id.clone(), tasks.to_vec())).collect(),
+        });
+        let mut blueprint = Self {
+            facts,
+            thread_of_task,
+            sources,
+            component_numbers,
+            components,
+            order: topological_order(&topology),
+            cycles: cycles(&topology),
+            links: BTreeMap::new(),
+            ring_cells: config.ring_cells()?,
+            edge_key: EdgeKey::new(seed),
+            seed,
+            lanes,
+            ackers,
+            spouts,
+            limits: TransferLimits {
+                tuple_bytes_max: config.tuple_max_bytes()?,
+                frame_bytes,
+                cycle_bytes_max: config.cycle_limit_bytes()?,
+            },
+            marks: InboxMarks { high_bytes: inbox_mark_bytes, low_bytes: inbox_mark_bytes / 4 },
+            idle: IdleSettings { always_spin, never_spin: !pinned && !always_spin, ..IdleSettings::default() },
+            board: Arc::new(TaskBoard::new(task_count)),
+            timeout_ns: config
+                .enable_message_timeouts()?
+                .then(|| config.message_timeout_secs())
+                .transpose()?
+                .map(|seconds| u64::from(seconds) * 1_000_000_000),
+            failure_limit: config.task_failure_limit()?,
+            load_aware: !config.disable_loadaware_messaging()?,
+            built,
+            config,
+            numbering,
+            placement,
+            threads,
+        };
+        blueprint.links = blueprint.plan_links();
+        let rings = blueprint.links.values().filter(|need| need.data).count().max(1);
+        while blueprint.ring_cells > RING_CELLS_MIN && rings * blueprint.ring_cells * frame_bytes > RING_BYTES_MAX {
+            blueprint.ring_cells /= 2;
+        }
+        Ok(blueprint)
+    }
+
+    pub(crate) fn is_in_cycle(&self, component: &str, with: &str) -> bool {
+        self.cycle_of(component).is_some_and(|cycle| cycle.iter().any(|member| &**member == with))
+    }
+
+    pub(crate) fn cycle_of(&self, component: &str) -> Option<&[ComponentId]> {
+        let cycle = self.cycles.iter().find(|cycle| cycle.iter().any(|member| &**member == component))?;
+        Some(cycle)
+    }
+
+    /// The cycle in words: "a, b, a".
+    pub(crate) fn cycle_name(&self, component: &str) -> String {
+        let Some(cycle) = self.cycle_of(component) else { return String::new() };
+        let names: Vec<&str> = cycle.iter().chain(cycle.first()).map(|member| member.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// Subscriptions to a stream of a component: subscriber, position among its inputs, grouping.
+    pub(crate) fn subscribers<'a>(
+        &'a self,
+        component: &'a str,
+        stream: &'a str,
+    ) -> impl Iterator<Item = (&'a ComponentId, usize, &'a Grouping)> + 'a {
+        self.built.topology.components.iter().flat_map(move |(id, subscriber)| {
+            let inputs = subscriber.inputs.iter().enumerate();
+            inputs
+                .filter(move |(_, input)| &*input.component == component && &*input.stream == stream)
+                .map(move |(position, input)| (id, position, &input.grouping))
+        })
+    }
+
+    /// The tasks of a component as numbers.
+    pub(crate) fn tasks_of(&self, component: &str) -> Vec<u32> {
+        self.numbering.tasks_of(component).iter().map(|task| task_number(*task) as u32).collect()
+    }
+
+    /// What may hold an executor of this component.
+    pub(crate) fn gate_routes(&self, component: &str) -> Vec<GateRoute> {
+        let mut routes = Vec::new();
+        let Some(data) = self.built.topology.components.get(component) else { return routes };
+        for stream in data.outputs.keys() {
+            for (subscriber, _, grouping) in self.subscribers(component, stream) {
+                if self.is_in_cycle(component, subscriber) {
+                    continue;
+                }
+                let any_is_enough = matches!(grouping, Grouping::Shuffle | Grouping::LocalOrShuffle) && self.load_aware;
+                routes.push(GateRoute { tasks: self.tasks_of(subscriber).into(), any_is_enough });
+                // What enters a cycle waits for all of it: inside, nobody waits for anybody.
+                if let Some(cycle) = self.cycle_of(subscriber) {
+                    let tasks: Vec<u32> = cycle.iter().flat_map(|member| self.tasks_of(member)).collect();
+                    routes.push(GateRoute { tasks: tasks.into(), any_is_enough: false });
+                }
+            }
+        }
+        routes
+    }
+
+    /// Threads whose executors the tasks of a component may hold.
+    pub(crate) fn held_by(&self, component: &str) -> BTreeSet<usize> {
+        let tasks = self.tasks_of(component);
+        let Some(first) = tasks.first() else { return BTreeSet::new() };
+        let holders = self
+            .built
+            .topology
+            .components
+            .keys()
+            .filter(|emitter| self.gate_routes(emitter).iter().any(|route| route.tasks.contains(first)));
+        holders.flat_map(|emitter| self.threads_of(emitter)).collect()
+    }
+
+    pub(crate) fn threads_of(&self, component: &str) -> BTreeSet<usize> {
+        let tasks = self.numbering.tasks_of(component);
+        tasks.iter().map(|task| self.thread_of_task[task_number(*task)]).collect()
+    }
+
+    fn plan_links(&self) -> BTreeMap<(usize, usize), LinkNeed> {
+        let mut links: BTreeMap<(usize, usize), LinkNeed> = BTreeMap::new();
+        let mut need = |from: usize, to: usize, data: bool| {
+            if from != to {
+                let link = links.entry((from, to)).or_default();
+                link.data |= data;
+                link.control |= !data;
+            }
+        };
+        let acker_threads: BTreeSet<usize> =
+            self.ackers.iter().map(|task| self.thread_of_task[*task as usize]).collect();
+        for (id, component) in &self.built.topology.components {
+            let own = self.threads_of(id);
+            for stream in component.outputs.keys() {
+                for (subscriber, _, _) in self.subscribers(id, stream) {
+                    for to in self.threads_of(subscriber) {
+                        own.iter().for_each(|from| need(*from, to, true));
+                    }
+                }
+            }
+            for to in self.held_by(id) {
+                own.iter().for_each(|from| need(*from, to, false));
+            }
+            for acker in &acker_threads {
+                own.iter().for_each(|from| need(*from, *acker, false));
+                if component.kind == ComponentKind::Spout {
+                    own.iter().for_each(|to| need(*acker, *to, false));
+                }
+            }
+        }
+        links
+    }
+
+    pub(crate) fn max_pending(&self, component: &Config) -> Result<usize, BuildError> {
+        Ok(component.max_spout_pending()?.map_or(MAX_PENDING_DEFAULT, |pending| pending as usize))
+    }
+}
+
+/// A task id as an index; tasks of components count from 1.
+pub(crate) fn task_number(task: TaskId) -> usize {
+    usize::try_from(task.0).unwrap_or(0)
+}
+
+fn component_numbers(numbering: &Numbering, components: &[ComponentId]) -> Vec<u32> {
+    let mut numbers = vec![SYSTEM_NUMBER; numbering.task_count() + 1];
+    for (id, tasks) in numbering.components() {
+        let number = components.iter().position(|component| component == id).unwrap_or(components.len());
+        for task in tasks {
+            numbers[task_number(*task)] = number as u32;
+        }
+    }
+    numbers
+}
+
+fn sources(built: &BuiltTopology, numbering: &Numbering) -> Vec<Vec<Arc<Source>>> {
+    let mut sources = vec![Vec::new(); numbering.task_count() + 1];
+    sources[0] = vec![Arc::new(Source {
+        component: ComponentId::from_static(SYSTEM_COMPONENT),
+        stream: StreamId::from_static(TICK_STREAM),
+        schema: Schema::dynamic(["rate_secs"]),
+    })];
+    for (id, part) in &built.parts {
+        let streams: Vec<Arc<Source>> = part
+            .streams
+            .iter()
+            .map(|(stream, declared)| {
+                let schema = declared.schema.clone();
+                Arc::new(Source { component: id.clone(), stream: stream.clone(), schema })
+            })
+            .collect();
+        for task in numbering.tasks_of(id) {
+            sources[task_number(*task)] = streams.clone();
+        }
+    }
+    sources
+}
