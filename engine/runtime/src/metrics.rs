@@ -14,6 +14,8 @@ pub struct CoreSnapshot {
     pub executors: Vec<ExecutorSnapshot>,
     /// Bytes of frames that the core holds: pooled, open, waiting.
     pub frame_bytes: usize,
+    /// Bytes that the data rings to other cores hold once every cell has carried a frame.
+    pub ring_bytes: usize,
     /// Bytes of the ack ledgers and folders.
     pub ledger_bytes: usize,
     /// Bytes of the spouts' pending tables.

@@ -25,6 +25,8 @@ pub struct ErrorReport {
     pub task: u32,
     /// What happened.
     pub text: String,
+    /// Whether the run cannot go on because of it.
+    pub fatal: bool,
     /// When, counted from the start of the run.
     pub since_start: Duration,
 }

@@ -141,6 +141,11 @@ impl Link {
         true
     }
 
+    /// Bytes that the data ring holds when every cell has carried a frame of this size.
+    pub(crate) fn ring_bytes(&self, frame_bytes: usize) -> usize {
+        self.data.as_ref().map_or(0, |data| data.cells() * frame_bytes)
+    }
+
     /// Whether a ring that was full has room now.
     pub(crate) fn has_new_room(&self) -> bool {
         self.blocked && self.data.as_ref().is_some_and(|data| data.free_cells() > 0)

@@ -27,6 +27,7 @@ impl Core {
             core: self.index,
             executors: spouts.chain(bolts).chain(ackers).collect(),
             frame_bytes: transfer.memory_bytes(),
+            ring_bytes: transfer.links.iter().map(|link| link.ring_bytes(transfer.limits.frame_bytes)).sum(),
             ledger_bytes: self.ackers.iter().map(|acker| acker.ledger.memory_bytes()).sum::<usize>()
                 + transfer.folder.memory_bytes(),
             pending_bytes: self

@@ -224,7 +224,9 @@ impl Coordinator {
             Message::Core(Event::Idle) => {}
             Message::Core(Event::Finished) => self.finished += 1,
             Message::Core(Event::Failed { failure }) => self.failed(failure),
-            Message::Core(Event::Reported { component, task, text }) => self.report(component, task, text),
+            Message::Core(Event::Reported { component, task, text }) => {
+                self.report(component, task, text, false);
+            }
             Message::Core(Event::Ended { core, panic }) => {
                 self.ended += 1;
                 if let Some(text) = panic {
@@ -249,15 +251,15 @@ impl Coordinator {
         if fatal {
             self.fatal.get_or_insert_with(|| format!("task {task} of {component} {text}"));
         }
-        self.report(component.to_string(), u32::try_from(task.0).unwrap_or(0), text);
+        self.report(component.to_string(), u32::try_from(task.0).unwrap_or(0), text, fatal);
     }
 
-    fn report(&mut self, component: String, task: u32, text: String) {
+    fn report(&mut self, component: String, task: u32, text: String, fatal: bool) {
         self.error_count += 1;
         if !self.throttle.admits(&component, task, self.started.elapsed()) {
             return;
         }
-        let report = ErrorReport { component, task, text, since_start: self.started.elapsed() };
+        let report = ErrorReport { component, task, text, fatal, since_start: self.started.elapsed() };
         (self.on_error)(&report);
         if self.errors.len() < ERRORS_KEPT {
             self.errors.push(report);
@@ -282,7 +284,7 @@ impl Coordinator {
                     "holds core {index} for {:.1} s in one call: everything else on that core waits; declare it blocking",
                     held_ns as f64 / 1e9
                 );
-                self.report(name, 0, text);
+                self.report(name, 0, text, false);
             }
             self.stalled[index] = stalled;
         }
