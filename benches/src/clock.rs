@@ -61,8 +61,19 @@ impl Clock {
     }
 
     /// The same point in time for interfaces that take an [`Instant`].
+    ///
+    /// It is reckoned from now and not from the origin: the counter's speed is known to a few parts in a million, which
+    /// is microseconds for every second since the origin, and nothing over the length of a wait.
     pub fn instant_at(&self, nanoseconds: u64) -> Instant {
-        self.origin + Duration::from_nanos(nanoseconds)
+        if self.counter.is_none() {
+            return self.origin + Duration::from_nanos(nanoseconds);
+        }
+        let (now, now_ns) = (Instant::now(), self.now_ns());
+        if nanoseconds >= now_ns {
+            now + Duration::from_nanos(nanoseconds - now_ns)
+        } else {
+            now - Duration::from_nanos(now_ns - nanoseconds)
+        }
     }
 
     /// How a report names this clock.

@@ -24,6 +24,7 @@ pub mod checksum;
 pub mod clock;
 pub mod control;
 pub mod cpu;
+pub mod engine;
 pub mod error;
 pub mod fingerprint;
 pub mod harness;
