@@ -1,9 +1,30 @@
 //! What a worker knows about itself: counters and latencies per component and stream, queues, memory.
 //!
-//! Cores copy their plain counters when asked ([`CoreSnapshot`]); everything else happens on the asking thread.
+//! Cores copy their plain counters when asked ([`CoreSnapshot`]); everything else happens on the asking thread and is
+//! pure: a [`MetricsHistory`] is fed with snapshots and the run's age, keeps Storm's windows over them, and shows it all
+//! as [`TopologyMetrics`], which are a table for people and JSON for programs. Counts are exact: nothing is sampled.
+//!
+//! Threading: none of its own. Errors: a core that does not answer keeps the numbers of its last answer.
+
+mod counts;
+mod history;
+mod json;
+mod latency;
+mod summary;
+mod table;
+mod units;
+mod window;
 
 use hdrhistogram::Histogram;
 use ringstorm_types::ExecutorId;
+
+pub use counts::{Counts, InputCounts, OutputCounts, SpoutCounts};
+pub use history::MetricsHistory;
+pub use latency::Latency;
+pub use summary::{ComponentMetrics, ExecutorMetrics, MemoryMetrics, QueueMetrics, TopologyMetrics};
+pub use table::{Alignment, align};
+pub use units::{bytes_text, count_text, duration_text, rate_text};
+pub use window::{BUCKETS, CounterWindows, Window};
 
 /// The counters of one core at one moment.
 #[derive(Debug, Clone, Default)]

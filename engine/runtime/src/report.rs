@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::metrics::CoreSnapshot;
+use crate::metrics::{CoreSnapshot, MetricsHistory, TopologyMetrics};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +63,16 @@ pub struct RunReport {
     pub snapshots: Vec<CoreSnapshot>,
     /// Threads that did not end in time, since user code held them.
     pub cores_left_behind: usize,
+}
+
+impl RunReport {
+    /// The run in numbers, per component and stream. Windows shorter than the run are estimates here, since only the
+    /// last counters are known; whoever wants them right feeds a [`MetricsHistory`] while it runs.
+    pub fn metrics(&self) -> TopologyMetrics {
+        let mut history = MetricsHistory::new();
+        history.record(self.elapsed, self.snapshots.iter().cloned());
+        history.metrics()
+    }
 }
 
 /// Storm's throttling of error reports: so many per interval and task.
