@@ -9,10 +9,11 @@
 //!
 //! Threading: values here belong to one thread at a time; nothing is shared. Errors: [`FrameError`] is returned to
 //! whoever received foreign bytes, and that peer's connection is closed; frames made in this process are not checked.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod anchors;
 mod layout;
+mod prefetch;
 mod reader;
 mod validate;
 mod writer;

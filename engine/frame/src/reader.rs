@@ -130,6 +130,33 @@ impl<'a> Run<'a> {
         self.targets.is_empty().then_some(self.target)
     }
 
+    /// Bytes of every payload when they are equal, the tuples have one target and their anchors are none or a range: then
+    /// [`Run::next_plain`] is the short way through the run.
+    #[inline]
+    pub fn plain_size(&self) -> Option<usize> {
+        let plain = self.lengths.is_empty() && self.targets.is_empty() && self.anchors_kind <= ANCHORS_RANGE;
+        plain.then_some(self.size as usize)
+    }
+
+    /// As [`Run::next`] for a run of which [`Run::plain_size`] gave `size`: payload and anchors.
+    #[inline]
+    pub fn next_plain(&self, cursor: &mut RunCursor, size: usize) -> Option<(&'a [u8], Anchors<'a>)> {
+        if cursor.index >= self.count {
+            return None;
+        }
+        let start = cursor.payload_offset as usize;
+        let payload = self.payloads.get(start..start + size)?;
+        let anchors = if self.anchors_kind == ANCHORS_NONE {
+            Anchors::None
+        } else {
+            let root = self.first_root.wrapping_add(u64::from(self.stride) * u64::from(cursor.index));
+            Anchors::Derived { root, position: self.position }
+        };
+        cursor.index += 1;
+        cursor.payload_offset = (start + size) as u32;
+        Some((payload, anchors))
+    }
+
     /// The run as it lies in the frame, header included.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes

@@ -14,7 +14,9 @@ use crate::layout::{
 #[non_exhaustive]
 pub enum FrameError {
     /// Fewer bytes than a frame header has.
-    #[error("{available} bytes are too few for a frame header of 64; the sender is not a Ringstorm worker or was cut off")]
+    #[error(
+        "{available} bytes are too few for a frame header of 64; the sender is not a Ringstorm worker or was cut off"
+    )]
     TooShort {
         /// Bytes there were.
         available: usize,
@@ -67,8 +69,7 @@ pub fn validate(bytes: &[u8]) -> Result<(), FrameError> {
     let mut tuples = 0u32;
     let mut runs = 0u32;
     while offset < bytes.len() {
-        let run_bytes =
-            validate_run(&bytes[offset..], &mut tuples).map_err(|what| FrameError::Run { offset, what })?;
+        let run_bytes = validate_run(&bytes[offset..], &mut tuples).map_err(|what| FrameError::Run { offset, what })?;
         offset += run_bytes;
         runs += 1;
     }

@@ -11,6 +11,7 @@ use crate::layout::{
     ANCHORS_MANY, ANCHORS_NONE, ANCHORS_PAIR, ANCHORS_RANGE, FLAG_LENGTHS, FLAG_TARGETS, FRAME_HEADER_BYTES,
     FRAME_MAGIC, FRAME_VERSION, RUN_HEADER_BYTES, RUN_TUPLES_MAX, frame_offset, put_u16, put_u32, put_u64, run_offset,
 };
+use crate::prefetch;
 use crate::reader::Run;
 
 /// The run that is being written.
@@ -18,6 +19,8 @@ use crate::reader::Run;
 struct OpenRun {
     /// Offset of its header in the frame.
     start: usize,
+    /// Source and stream; [`NO_KEY`] once a column makes the short way impossible.
+    key: u64,
     source: u32,
     target: u32,
     count: u32,
@@ -33,13 +36,24 @@ struct OpenRun {
     has_targets: bool,
 }
 
+/// No source and stream have this key.
+const NO_KEY: u64 = u64::MAX;
+
+#[inline]
+fn run_key(source: u32, stream: u16) -> u64 {
+    u64::from(source) | u64::from(stream) << 32
+}
+
 /// Appends tuples to one frame.
 #[derive(Debug, Default)]
 pub struct FrameWriter {
     bytes: Vec<u8>,
     committed: usize,
+    /// Up to where [`FrameWriter::append_fixed`] may write; 0 until [`FrameWriter::set_limit`].
+    limit: usize,
     run: OpenRun,
     run_count: u32,
+    /// Tuples of closed runs.
     tuple_count: u32,
     lengths: Vec<u32>,
     targets: Vec<u32>,
@@ -56,12 +70,76 @@ impl FrameWriter {
     /// Starts a frame in `buffer`, whose content is dropped and whose capacity is kept.
     pub fn begin(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
+        for line in (0..prefetch::AHEAD_BYTES + 64).step_by(64) {
+            prefetch::for_write(buffer.as_ptr(), line);
+        }
         buffer.resize(FRAME_HEADER_BYTES, 0);
         self.bytes = buffer;
         self.committed = FRAME_HEADER_BYTES;
+        self.limit = 0;
         self.run.count = 0;
         self.run_count = 0;
         self.tuple_count = 0;
+    }
+
+    /// Lets [`FrameWriter::append_fixed`] fill the frame up to this many bytes.
+    #[inline]
+    pub fn set_limit(&mut self, limit_bytes: usize) {
+        self.limit = if self.has_buffer() { limit_bytes } else { 0 };
+    }
+
+    /// The short way of [`FrameWriter::append`] for a tuple of a known size that goes on with the open run; nothing more
+    /// than its payload is written. `None` when it does not fit in so simply: then [`FrameWriter::append`] must do it.
+    ///
+    /// # Errors
+    /// What `write` returned; the frame is then as before.
+    #[inline]
+    pub fn append_fixed<E>(
+        &mut self,
+        source: u32,
+        stream: u16,
+        target: u32,
+        anchors: Anchors<'_>,
+        size: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Option<Result<(), E>> {
+        let run = &self.run;
+        let root_goes_on = match anchors {
+            Anchors::None => run.anchors_kind == ANCHORS_NONE,
+            Anchors::Derived { root, position } => {
+                run.anchors_kind == ANCHORS_RANGE && run.next_root == root && run.position == position
+            }
+            Anchors::Pair { .. } => run.anchors_kind == ANCHORS_PAIR,
+            Anchors::Many(_) => false,
+        };
+        // Two tuples settle a run's stride, and columns of lengths or targets take the long way.
+        if self.committed + size > self.limit
+            || run.key != run_key(source, stream)
+            || run.target != target
+            || run.fixed_size as usize != size
+            || !root_goes_on
+            || run.count.wrapping_sub(2) >= RUN_TUPLES_MAX as u32 - 2
+            || self.bytes.len() != self.committed
+        {
+            return None;
+        }
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(self.committed);
+            return Some(Err(error));
+        }
+        debug_assert_eq!(self.bytes.len(), self.committed + size, "the tuple has the size it claims");
+        prefetch::for_write(self.bytes.as_ptr(), self.committed + prefetch::AHEAD_BYTES);
+        self.committed = self.bytes.len();
+        self.run.count += 1;
+        match anchors {
+            Anchors::Derived { root, .. } => self.run.next_root = root.wrapping_add(u64::from(self.run.stride)),
+            Anchors::Pair { root, edge } => {
+                self.anchor_bytes.extend_from_slice(&root.to_le_bytes());
+                self.anchor_bytes.extend_from_slice(&edge.to_le_bytes());
+            }
+            Anchors::None | Anchors::Many(_) => {}
+        }
+        Some(Ok(()))
     }
 
     /// Whether a frame was begun and not yet taken.
@@ -73,13 +151,13 @@ impl FrameWriter {
     /// Whole tuples in the frame.
     #[inline]
     pub fn tuple_count(&self) -> u32 {
-        self.tuple_count
+        self.tuple_count + self.run.count
     }
 
     /// Whether no whole tuple is in the frame.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.tuple_count == 0
+        self.tuple_count() == 0
     }
 
     /// Bytes written so far, columns of the open run left out.
@@ -148,6 +226,7 @@ impl FrameWriter {
             put_u32(&mut bytes, frame_offset::TUPLE_COUNT, self.tuple_count);
         }
         self.committed = 0;
+        self.limit = 0;
         self.tuple_count = 0;
         self.run_count = 0;
         bytes
@@ -184,6 +263,7 @@ impl FrameWriter {
         };
         self.run = OpenRun {
             start: self.bytes.len(),
+            key: run_key(source, stream),
             source,
             target,
             count: 0,
@@ -217,6 +297,7 @@ impl FrameWriter {
             if run.has_lengths || size != run.fixed_size {
                 if !run.has_lengths {
                     run.has_lengths = true;
+                    run.key = NO_KEY;
                     self.lengths.clear();
                     self.lengths.resize(run.count as usize, run.fixed_size);
                 }
@@ -225,6 +306,7 @@ impl FrameWriter {
             if run.has_targets || target != run.target {
                 if !run.has_targets {
                     run.has_targets = true;
+                    run.key = NO_KEY;
                     self.targets.clear();
                     self.targets.resize(run.count as usize, run.target);
                 }
@@ -257,7 +339,6 @@ impl FrameWriter {
             }
         }
         run.count += 1;
-        self.tuple_count += 1;
         self.committed = self.bytes.len();
     }
 
@@ -303,6 +384,7 @@ impl FrameWriter {
         put_u32(header, run_offset::RUN_BYTES, run_bytes);
         put_u64(header, run_offset::ROOT, run.first_root);
         self.run_count += 1;
+        self.tuple_count += self.run.count;
         self.run.count = 0;
         self.committed = self.bytes.len();
     }

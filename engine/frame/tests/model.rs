@@ -189,3 +189,43 @@ fn a_frame_lies_as_specified() {
     expected.extend([7, 0, 0, 0, 8, 0, 0, 0]);
     assert_eq!(frame, expected);
 }
+
+proptest! {
+    /// The short ways of writing and reading give the same frames and tuples as the long ones.
+    #[test]
+    fn short_ways_agree_with_long_ones(tuples in tuples(), limit in 64usize..4000) {
+        let (mut long, mut short) = (FrameWriter::new(), FrameWriter::new());
+        long.begin(Vec::new());
+        short.begin(Vec::new());
+        for tuple in &tuples {
+            append(&mut long, tuple);
+            short.set_limit(limit);
+            let mut pairs = Vec::new();
+            let anchors = match &tuple.anchors {
+                OwnedAnchors::None => Anchors::None,
+                OwnedAnchors::Derived { root, position } => Anchors::Derived { root: *root, position: *position },
+                OwnedAnchors::Pair { root, edge } => Anchors::Pair { root: *root, edge: *edge },
+                OwnedAnchors::Many(all) => {
+                    all.iter().for_each(|(root, edge)| ManyAnchors::push_pair(&mut pairs, *root, *edge));
+                    Anchors::Many(ManyAnchors::from_bytes(&pairs))
+                }
+            };
+            let write = |bytes: &mut Vec<u8>| { bytes.extend_from_slice(&tuple.payload); Ok::<(), ()>(()) };
+            let size = tuple.payload.len();
+            if short.append_fixed(tuple.source, tuple.stream, tuple.target, anchors, size, write).is_none() {
+                append(&mut short, tuple);
+            }
+            prop_assert_eq!(long.tuple_count(), short.tuple_count());
+        }
+        let (long, short) = (long.take(), short.take());
+        prop_assert_eq!(&long, &short);
+        for run in FrameReader::new(&long) {
+            let Some(size) = run.plain_size() else { continue };
+            let (mut plain, mut cursor) = (run.start(), run.start());
+            while let Some(tuple) = run.next(&mut cursor) {
+                prop_assert_eq!(run.next_plain(&mut plain, size), Some((tuple.payload, tuple.anchors)));
+            }
+            prop_assert_eq!(run.next_plain(&mut plain, size), None);
+        }
+    }
+}

@@ -112,9 +112,9 @@ impl BoltCollector<'_> {
         match anchor.tree().anchors {
             Anchors::None => {}
             Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => {
-                self.transfer.folder.reset_timeout(RootId(root));
+                self.transfer.reset_timeout(RootId(root));
             }
-            Anchors::Many(many) => many.iter().for_each(|(root, _)| self.transfer.folder.reset_timeout(RootId(root))),
+            Anchors::Many(many) => many.iter().for_each(|(root, _)| self.transfer.reset_timeout(RootId(root))),
         }
     }
 
@@ -137,25 +137,25 @@ impl BoltCollector<'_> {
     #[inline]
     pub(crate) fn ack_tree(&mut self, anchors: Anchors<'_>, children: u64) {
         let key = self.transfer.edge_key;
-        let folder = &mut self.transfer.folder;
         match anchors {
             Anchors::None => {}
-            Anchors::Derived { root, position } if children == 0 => folder.ack_derived(RootId(root), position),
+            Anchors::Derived { root, position } if children == 0 => self.transfer.ack_derived(RootId(root), position),
             Anchors::Derived { root, position } => {
-                folder.ack(RootId(root), key.edge(RootId(root), position) ^ children);
+                self.transfer.folder.ack(RootId(root), key.edge(RootId(root), position) ^ children);
             }
-            Anchors::Pair { root, edge } => folder.ack(RootId(root), edge ^ children),
-            Anchors::Many(many) => many.iter().for_each(|(root, edge)| folder.ack(RootId(root), edge ^ children)),
+            Anchors::Pair { root, edge } => self.transfer.folder.ack(RootId(root), edge ^ children),
+            Anchors::Many(many) => {
+                many.iter().for_each(|(root, edge)| self.transfer.folder.ack(RootId(root), edge ^ children));
+            }
         }
     }
 
     pub(crate) fn fail_tree(&mut self, anchors: Anchors<'_>) {
         let task = self.output.task;
-        let folder = &mut self.transfer.folder;
         match anchors {
             Anchors::None => {}
-            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => folder.fail(RootId(root), task),
-            Anchors::Many(many) => many.iter().for_each(|(root, _)| folder.fail(RootId(root), task)),
+            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => self.transfer.fail(RootId(root), task),
+            Anchors::Many(many) => many.iter().for_each(|(root, _)| self.transfer.fail(RootId(root), task)),
         }
     }
 }

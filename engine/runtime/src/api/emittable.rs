@@ -7,6 +7,8 @@ use ringstorm_tuple::{EncodeError, FieldRef, LayoutHash, Schema, Tuple};
 
 /// A tuple on its way out.
 pub trait Emittable {
+    /// The bytes of every payload of this type, if they are all of one size.
+    const FIXED_SIZE: Option<usize>;
     /// Layout of the payload; dynamic tuples have [`LayoutHash::DYNAMIC`].
     fn layout(&self) -> LayoutHash;
     /// A lower bound of the payload's bytes.
@@ -23,6 +25,7 @@ pub trait Emittable {
 }
 
 impl<T: Tuple> Emittable for T {
+    const FIXED_SIZE: Option<usize> = T::FIXED_SIZE;
     #[inline]
     fn layout(&self) -> LayoutHash {
         T::LAYOUT
@@ -52,6 +55,7 @@ pub(crate) struct Serialized<'a> {
 }
 
 impl Emittable for Serialized<'_> {
+    const FIXED_SIZE: Option<usize> = None;
     fn layout(&self) -> LayoutHash {
         self.schema.layout()
     }

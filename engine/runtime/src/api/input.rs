@@ -151,7 +151,16 @@ impl<'a> Deref for Input<'a> {
     }
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    /// Makes this the next tuple of the same run.
+    #[inline]
+    pub(crate) fn renew(&mut self, payload: &'a [u8], anchors: Anchors<'a>) {
+        self.tuple.payload = payload;
+        self.tree.anchors = anchors;
+        self.tree.children.set(0);
+        self.settled.set(false);
+    }
+
     /// Takes the duty to ack from this call: the handle acks or fails the tuple later, from a later call.
     pub fn defer(&self) -> AckHandle {
         self.settled.set(true);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ringstorm_frame::{FrameReader, Run, RunCursor};
+use ringstorm_frame::{Anchors, FrameReader, Run, RunCursor};
 use ringstorm_types::{ComponentId, ExecutorId};
 
 use crate::api::bolt::{CoreBolt, Step};
@@ -281,66 +281,64 @@ impl BoltExecutor {
     ) -> Result<(), ChunkFailure> {
         let Self { tasks, inputs, gate, first_task, .. } = self;
         let (first_task, wants_copies) = (*first_task, self.wants_copies);
-        let received_ns = transfer.now_ns;
-        let source_task = run.source();
         let gate_version = transfer.gate_version;
-        let mut running = 0usize;
-        let mut tree: Option<OpenTree> = None;
-        // Set before each call and read after a panic: user code may have unwound anywhere in it.
+        let mut input = Input {
+            tuple: TupleRef { payload: &[], source, source_task: run.source() },
+            tree: TreeState { anchors: Anchors::None, children: Cell::new(0) },
+            input_index: input_index as u16,
+            received_ns: transfer.now_ns,
+            settled: Cell::new(false),
+            not_send: PhantomData,
+        };
+        // Where the tuple lies whose call is running: read after a panic, which may have unwound anywhere in it.
+        let mut open = *cursor;
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            for _ in 0..chunk {
-                let before = *cursor;
-                let Some(tuple) = run.next(cursor) else { break };
-                running = (tuple.target - first_task) as usize;
-                let Some(task) = tasks.get_mut(running) else { continue };
-                let input = Input {
-                    tuple: TupleRef { payload: tuple.payload, source, source_task },
-                    tree: TreeState { anchors: tuple.anchors, children: Cell::new(0) },
-                    input_index: input_index as u16,
-                    received_ns,
-                    settled: Cell::new(false),
-                    not_send: PhantomData,
-                };
-                tree = Some(OpenTree { cursor: before });
+            // An only task and tuples of one size: nothing but the call itself between two calls.
+            if let ([task], Some(size)) = (&mut tasks[..], run.plain_size()) {
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
-                match task.bolt.execute(&input, &mut collector) {
-                    Ok(step) => {
-                        if let Some(refused) = collector.output.refused.take() {
-                            collector.fail(&input);
-                            return Err(ChunkFailure { task: running, tuple: None, text: *refused, rebuild: false });
-                        }
-                        if step == Step::Suspended || wants_copies {
-                            return Ok(());
-                        }
-                    }
-                    Err(error) => {
-                        collector.fail(&input);
-                        collector.output.refused = None;
-                        return Err(ChunkFailure {
-                            task: running,
-                            tuple: None,
-                            text: error.to_string(),
-                            rebuild: true,
-                        });
+                for _ in 0..chunk {
+                    open = *cursor;
+                    let Some((payload, anchors)) = run.next_plain(cursor, size) else { break };
+                    input.renew(payload, anchors);
+                    let step = call(&mut *task.bolt, 0, &input, &mut collector)?;
+                    if step == Step::Suspended || wants_copies || collector.transfer.gate_version != gate_version {
+                        break;
                     }
                 }
-                if transfer.gate_version != gate_version {
-                    return Ok(());
+                return Ok(());
+            }
+            for _ in 0..chunk {
+                open = *cursor;
+                let Some(tuple) = run.next(cursor) else { break };
+                let index = (tuple.target - first_task) as usize;
+                let Some(task) = tasks.get_mut(index) else { continue };
+                input.renew(tuple.payload, tuple.anchors);
+                let mut collector =
+                    BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+                let step = call(&mut *task.bolt, index, &input, &mut collector)?;
+                if step == Step::Suspended || wants_copies || collector.transfer.gate_version != gate_version {
+                    break;
                 }
             }
             Ok(())
         }));
-        match result {
-            Ok(outcome) => outcome,
-            Err(panic) => Err(ChunkFailure {
-                task: running,
-                tuple: tree.map(|open| open.cursor),
-                text: format!("panicked: {}", panic_text(&*panic)),
-                rebuild: true,
+        result.unwrap_or_else(|panic| {
+            let text = format!("panicked: {}", panic_text(&*panic));
+            // The same tuple again: what the call did to `input` may be half done.
+            let tuple = run.next(&mut open);
+            let task = tuple.map_or(0, |tuple| (tuple.target - first_task) as usize);
+            if let (Some(tuple), Some(task)) = (tuple, tasks.get_mut(task)) {
+                task.output.refused = None;
+                let mut collector =
+                    BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+                collector.fail_tree(tuple.anchors);
+                if let Some(stats) = collector.inputs.get_mut(input_index) {
+                    stats.failed += 1;
+                }
             }
-            .with_run(run, tasks, inputs, gate, first_task, input_index, transfer)),
-        }
+            Err(ChunkFailure { task, text, rebuild: true })
+        })
     }
 
     #[inline]
@@ -383,7 +381,7 @@ impl BoltExecutor {
                 Err(panic) => Some(format!("panicked: {}", panic_text(&*panic))),
             };
             if let Some(text) = failure {
-                self.settle_failure(ChunkFailure { task: index, tuple: None, text, rebuild: true }, transfer);
+                self.settle_failure(ChunkFailure { task: index, text, rebuild: true }, transfer);
             }
             transfer.now_ns = crate::clock::now_ns();
         }
@@ -464,47 +462,44 @@ impl CoreBolt for Gone {
     fn cleanup(&mut self) {}
 }
 
-/// Where the tuple lies whose call is running.
-#[derive(Clone, Copy)]
-struct OpenTree {
-    cursor: RunCursor,
-}
-
 /// A call of user code that failed.
 struct ChunkFailure {
     task: usize,
-    /// The tuple that is still to be failed, after a panic.
-    tuple: Option<RunCursor>,
     text: String,
     /// The task's memory is in doubt.
     rebuild: bool,
 }
 
-impl ChunkFailure {
-    /// Fails the tuple whose call panicked.
-    #[expect(clippy::too_many_arguments, reason = "the parts of an executor that a panic left borrowed")]
-    fn with_run(
-        mut self,
-        run: &Run<'_>,
-        tasks: &mut [BoltTask],
-        inputs: &mut [InputStats],
-        gate: &mut Gate,
-        first_task: u32,
-        input_index: usize,
-        transfer: &mut Transfer,
-    ) -> Self {
-        if let Some(mut cursor) = self.tuple.take()
-            && let Some(tuple) = run.next(&mut cursor)
-            && let Some(task) = tasks.get_mut((tuple.target - first_task) as usize)
-        {
-            task.output.refused = None;
-            let mut collector =
-                BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
-            collector.fail_tree(tuple.anchors);
-            if let Some(stats) = collector.inputs.get_mut(input_index) {
-                stats.failed += 1;
-            }
-        }
-        self
+/// One call of user code, settled: a refused emit or an error fails the tuple.
+#[inline]
+fn call(
+    bolt: &mut dyn CoreBolt,
+    task: usize,
+    input: &Input<'_>,
+    collector: &mut BoltCollector<'_>,
+) -> Result<Step, ChunkFailure> {
+    match bolt.execute(input, collector) {
+        Ok(step) if collector.output.refused.is_none() => Ok(step),
+        Ok(_) => Err(refused(task, input, collector)),
+        Err(error) => Err(failed(task, input, collector, &*error)),
     }
+}
+
+#[cold]
+fn refused(task: usize, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> ChunkFailure {
+    collector.fail(input);
+    let text = collector.output.refused.take().map_or_else(String::new, |text| *text);
+    ChunkFailure { task, text, rebuild: false }
+}
+
+#[cold]
+fn failed(
+    task: usize,
+    input: &Input<'_>,
+    collector: &mut BoltCollector<'_>,
+    error: &(dyn std::error::Error + 'static),
+) -> ChunkFailure {
+    collector.fail(input);
+    collector.output.refused = None;
+    ChunkFailure { task, text: error.to_string(), rebuild: true }
 }

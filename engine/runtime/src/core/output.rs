@@ -132,10 +132,30 @@ impl TaskOutput {
             return self.refuse_shape(stream_index, tuple);
         }
         stream.emitted += 1;
+        if let [Route { grouper: Grouper::One { task, outlet }, in_cycle, .. }] = stream.routes[..] {
+            let anchors = copies.next(&mut self.edges, &mut self.scratch);
+            match transfer.send(outlet, self.task, stream.number, task, anchors, tuple, in_cycle) {
+                Ok(()) => stream.transferred += 1,
+                Err(error) => self.refuse_route(transfer, stream_index, 0, &error, copies.tracked()),
+            }
+            return;
+        }
+        self.emit_to_routes(transfer, stream_index, tuple, copies);
+    }
+
+    /// [`TaskOutput::emit`] for any number of subscribers and any grouping.
+    fn emit_to_routes<E: Emittable>(
+        &mut self,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        tuple: &E,
+        copies: &mut impl Copies,
+    ) {
+        let stream = &mut self.streams[stream_index];
         let (source, number) = (self.task, stream.number);
         let (edges, scratch) = (&mut self.edges, &mut self.scratch);
         let mut failure = None;
-        for route in &mut stream.routes {
+        for (position, route) in stream.routes.iter_mut().enumerate() {
             let in_cycle = route.in_cycle;
             let mut sent = 0;
             let result = route.grouper.choose(tuple, transfer, |transfer, outlet, target| {
@@ -146,13 +166,26 @@ impl TaskOutput {
             });
             stream.transferred += sent;
             if let Err(error) = result {
-                failure = Some((error, route.cycle_name.clone()));
+                failure = Some((position, error));
                 break;
             }
         }
-        if let Some((error, cycle)) = failure {
-            self.refuse_send(transfer, stream_index, &error, &cycle, copies.tracked());
+        if let Some((position, error)) = failure {
+            self.refuse_route(transfer, stream_index, position, &error, copies.tracked());
         }
+    }
+
+    #[cold]
+    fn refuse_route(
+        &mut self,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        position: usize,
+        error: &SendError,
+        tracked: bool,
+    ) {
+        let cycle = self.streams[stream_index].routes[position].cycle_name.clone();
+        self.refuse_send(transfer, stream_index, error, &cycle, tracked);
     }
 
     /// Emits to one task of a direct stream.

@@ -42,7 +42,7 @@ const EXPIRED_PER_TURN: usize = 1024;
 pub(crate) enum Wait {
     /// Nothing: call it.
     Ready,
-    /// An instant.
+    /// An instant, or a waker if that comes first.
     Until(u64),
     /// A waker.
     Woken,
@@ -82,6 +82,76 @@ impl SpoutTask {
             back_off_ns: BACK_OFF_FIRST_NS,
             failures: Failures::default(),
         }
+    }
+}
+
+impl SpoutTask {
+    /// Why the task is not to be asked for tuples now; `None` when it is.
+    #[inline]
+    fn why_not_asked(&self, now_ns: u64, max_pending: usize) -> Option<WhyIdle> {
+        match self.wait {
+            Wait::Ready => {}
+            Wait::Until(at_ns) if now_ns >= at_ns => {}
+            Wait::Woken | Wait::Until(_) if self.context.wake.take() => {}
+            Wait::Finished => return Some(WhyIdle::Finished),
+            _ => return Some(WhyIdle::NoData),
+        }
+        (self.tracker.pending_count() >= max_pending).then_some(WhyIdle::MaxPending)
+    }
+
+    /// Calls `next_tuple` until it has nothing, something has to be looked at, or it emitted `calls` times.
+    #[inline]
+    fn ask(
+        &mut self,
+        transfer: &mut Transfer,
+        calls: u32,
+        max_pending: usize,
+        stats: &mut SpoutStats,
+        emitted: &mut u32,
+    ) -> Result<(), String> {
+        let (gate_version, now_ns, until) = (transfer.gate_version, transfer.now_ns, *emitted + calls);
+        let Self { spout, output, tracker, .. } = self;
+        let mut collector = SpoutCollector { transfer, output, tracker, not_send: PhantomData };
+        let next = loop {
+            let next = spout.next_tuple(&mut collector);
+            if !matches!(next, Ok(Next::Emitted)) {
+                break next.map_err(|error| error.to_string())?;
+            }
+            *emitted += 1;
+            // Pending is looked at before each call, so that a call that emits much overshoots by itself alone.
+            if *emitted >= until
+                || collector.transfer.gate_version != gate_version
+                || collector.tracker.pending_count() >= max_pending
+                || collector.output.refused.is_some()
+                || !collector.tracker.settled.is_empty()
+            {
+                break Next::Emitted;
+            }
+        };
+        if let Some(refused) = self.output.refused.take() {
+            self.output.reported.push(*refused);
+        }
+        let failed = !self.tracker.settled.is_empty() && tell_settled(self, stats);
+        self.wait = match next {
+            // After a fail it may have something to emit again, whatever it said before.
+            _ if failed => {
+                *emitted += 1;
+                Wait::Ready
+            }
+            Next::Emitted => {
+                self.back_off_ns = BACK_OFF_FIRST_NS;
+                Wait::Ready
+            }
+            Next::Idle => {
+                let at_ns = now_ns + self.back_off_ns;
+                self.back_off_ns = (2 * self.back_off_ns).min(BACK_OFF_LAST_NS);
+                Wait::Until(at_ns)
+            }
+            Next::Until(instant) => Wait::Until(crate::clock::ns_of(instant)),
+            Next::Waiting => Wait::Woken,
+            Next::Finished => Wait::Finished,
+        };
+        Ok(())
     }
 }
 
@@ -176,7 +246,8 @@ impl SpoutExecutor {
 
     /// Whether a waker was woken that a task waits for.
     pub(crate) fn is_woken(&self) -> bool {
-        self.active && self.tasks.iter().any(|task| task.wait == Wait::Woken && task.context.wake.is_woken())
+        let is_waiting = |task: &SpoutTask| matches!(task.wait, Wait::Woken | Wait::Until(_));
+        self.active && self.tasks.iter().any(|task| is_waiting(task) && task.context.wake.is_woken())
     }
 
     pub(crate) fn open(&mut self) {
@@ -274,63 +345,24 @@ impl SpoutExecutor {
         let mut emitted = 0;
         let mut running = 0;
         let chunk = self.chunk_calls;
+        // Tasks take turns; an only task has all of them.
+        let calls_in_a_row = if self.tasks.len() == 1 { chunk } else { 1 };
         let now_ns = transfer.now_ns;
         let gate_version = transfer.gate_version;
-        let Self { tasks, max_pending, why_idle, .. } = self;
+        let Self { tasks, max_pending, why_idle, stats, .. } = self;
         let max_pending = *max_pending;
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             while emitted < chunk {
-                let mut any = false;
+                let before = emitted;
                 for (index, task) in tasks.iter_mut().enumerate() {
                     running = index;
-                    match task.wait {
-                        Wait::Ready => {}
-                        Wait::Until(at_ns) if now_ns >= at_ns => {}
-                        Wait::Woken if task.context.wake.take() => {}
-                        Wait::Finished => {
-                            *why_idle = WhyIdle::Finished;
-                            continue;
-                        }
-                        _ => {
-                            *why_idle = WhyIdle::NoData;
-                            continue;
-                        }
-                    }
-                    if task.tracker.pending.len() >= max_pending {
-                        *why_idle = WhyIdle::MaxPending;
+                    let Some(why) = task.why_not_asked(now_ns, max_pending) else {
+                        task.ask(transfer, calls_in_a_row, max_pending, stats, &mut emitted)?;
                         continue;
-                    }
-                    let mut collector = SpoutCollector {
-                        transfer,
-                        output: &mut task.output,
-                        tracker: &mut task.tracker,
-                        not_send: PhantomData,
                     };
-                    let next = task.spout.next_tuple(&mut collector).map_err(|error| error.to_string())?;
-                    if let Some(refused) = task.output.refused.take() {
-                        task.output.reported.push(*refused);
-                    }
-                    if !task.tracker.settled.is_empty() {
-                        tell_settled(task, &mut self.stats);
-                    }
-                    task.wait = match next {
-                        Next::Emitted => {
-                            any = true;
-                            emitted += 1;
-                            task.back_off_ns = BACK_OFF_FIRST_NS;
-                            Wait::Ready
-                        }
-                        Next::Idle => {
-                            let at_ns = now_ns + task.back_off_ns;
-                            task.back_off_ns = (2 * task.back_off_ns).min(BACK_OFF_LAST_NS);
-                            Wait::Until(at_ns)
-                        }
-                        Next::Until(instant) => Wait::Until(crate::clock::ns_of(instant)),
-                        Next::Waiting => Wait::Woken,
-                        Next::Finished => Wait::Finished,
-                    };
+                    *why_idle = why;
                 }
-                if !any {
+                if emitted == before {
                     return Ok(false);
                 }
                 *why_idle = WhyIdle::Running;
@@ -340,18 +372,16 @@ impl SpoutExecutor {
             }
             Ok(true)
         }));
-        match result {
-            Ok(Ok(go_on)) => (emitted, go_on && self.gate.is_open(transfer)),
-            Ok(Err(text)) => {
-                self.rebuild(running, text, transfer);
-                (emitted + 1, false)
-            }
-            Err(panic) => {
-                let text = format!("panicked: {}", panic_text(&*panic));
-                self.rebuild(running, text, transfer);
-                (emitted + 1, false)
-            }
+        for task in &mut self.tasks {
+            task.tracker.flush(transfer);
         }
+        let failed = match result {
+            Ok(Ok(go_on)) => return (emitted, go_on && self.gate.is_open(transfer)),
+            Ok(Err(text)) => text,
+            Err(panic) => format!("panicked: {}", panic_text(&*panic)),
+        };
+        self.rebuild(running, failed, transfer);
+        (emitted + 1, false)
     }
 
     fn deliver_outcomes(&mut self, transfer: &mut Transfer) {
@@ -416,9 +446,7 @@ impl SpoutExecutor {
 
     fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {
         let task = &mut self.tasks[index];
-        if task.wait == Wait::Finished || matches!(task.wait, Wait::Woken) {
-            task.wait = Wait::Ready;
-        }
+        task.wait = Wait::Ready;
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| task.spout.fail(id, reason)));
         if let Err(panic) = result {
             let text = format!("panicked in fail: {}", panic_text(&*panic));
@@ -509,9 +537,7 @@ fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Outcome, now_n
         Outcome::Failed { root, reason } => {
             if let Some(id) = tracker.pending.fail(root) {
                 stats.failed += 1;
-                if matches!(wait, Wait::Finished | Wait::Woken | Wait::Until(_)) {
-                    *wait = Wait::Ready;
-                }
+                *wait = Wait::Ready;
                 spout.fail(MessageId(id), reason);
             }
         }
@@ -527,9 +553,11 @@ fn forget_times(tracker: &mut Tracker, root: RootId) {
     }
 }
 
-/// Tells a spout of messages whose fate was settled within their emit (acking is off, or the emit was refused).
+/// Tells a spout of messages whose fate was settled within their emit (acking is off, or the emit was refused). Returns
+/// whether one of them failed.
 #[cold]
-fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) {
+fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) -> bool {
+    let mut any_failed = false;
     for (id, failed) in task.tracker.settled.drain(..) {
         match failed {
             None => {
@@ -537,11 +565,13 @@ fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) {
                 task.spout.ack(id);
             }
             Some(reason) => {
+                any_failed = true;
                 stats.failed += 1;
                 task.spout.fail(id, reason);
             }
         }
     }
+    any_failed
 }
 
 /// Stands where a spout was, when its factory failed; the run is ending then.

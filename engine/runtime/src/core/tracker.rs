@@ -13,6 +13,8 @@ use crate::core::transfer::Transfer;
 
 /// Runs of emit times kept for one lane; beyond it the oldest go and their latencies are not recorded.
 const EMIT_TIME_RUNS_MAX: usize = 1 << 16;
+/// Roots told to the acker at once, at most: the emit time of the last is then still true for the first.
+const OPEN_ROOTS_MAX: u32 = 64;
 /// Roots taken from one lane before the next lane has its turn, when no acker is near.
 const ROOTS_PER_LANE_TURN: u64 = 1024;
 
@@ -30,6 +32,17 @@ pub(crate) struct Tracker {
     pub(crate) settled: Vec<(MessageId, Option<FailReason>)>,
     /// Emits with a message id.
     pub(crate) emitted_with_id: u64,
+    /// Consecutive roots that the acker has yet to hear of.
+    open: OpenRoots,
+}
+
+/// Roots of one lane in a row, each sent to as many positions.
+#[derive(Debug, Clone, Copy, Default)]
+struct OpenRoots {
+    first: RootId,
+    next: RootId,
+    count: u32,
+    positions: u16,
 }
 
 impl Tracker {
@@ -44,9 +57,11 @@ impl Tracker {
             emit_times: EmitTimes::new(EMIT_TIME_RUNS_MAX),
             settled: Vec::new(),
             emitted_with_id: 0,
+            open: OpenRoots::default(),
         }
     }
 
+    #[inline]
     pub(crate) fn pending_count(&self) -> usize {
         self.pending.len()
     }
@@ -100,8 +115,24 @@ impl Tracker {
         }
         self.emitted_with_id += 1;
         self.pending.insert(root, id.0);
-        self.emit_times.record(root, 1, transfer.now_ns);
-        transfer.folder.init_derived(root, positions);
+        if root != self.open.next || positions != self.open.positions || self.open.count >= OPEN_ROOTS_MAX {
+            self.flush(transfer);
+            self.open = OpenRoots { first: root, next: root, count: 0, positions };
+        }
+        self.open.count += 1;
+        self.open.next = root.offset(1);
+    }
+
+    /// Hands the open roots to their acker's folder. Called whenever the spout's calls pause, before the turn ends.
+    #[inline]
+    pub(crate) fn flush(&mut self, transfer: &mut Transfer) {
+        let OpenRoots { first, count, positions, .. } = self.open;
+        if count == 0 {
+            return;
+        }
+        self.emit_times.record(first, count, transfer.now_ns);
+        transfer.folder.init_derived_run(first, count, positions);
+        self.open = OpenRoots::default();
     }
 
     #[cold]

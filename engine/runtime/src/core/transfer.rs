@@ -84,6 +84,15 @@ pub(crate) struct TransferCounters {
     pub(crate) refused: u64,
 }
 
+/// Plain acks of roots in a row, at one position.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AckRun {
+    first: RootId,
+    next: RootId,
+    count: u32,
+    position: u16,
+}
+
 pub(crate) struct Transfer {
     /// By task id; index 0 is the system.
     pub(crate) destinations: Vec<Destination>,
@@ -96,6 +105,8 @@ pub(crate) struct Transfer {
     /// Outlets with something new since the end of the last turn.
     pub(crate) fresh: Vec<u32>,
     pub(crate) folder: Folder,
+    /// Acks of consecutive roots that the folder has yet to hear of.
+    pub(crate) acks: AckRun,
     pub(crate) edge_key: EdgeKey,
     pub(crate) lanes: Lanes,
     /// Task ids of the ackers by acker index; empty when acking is off.
@@ -127,6 +138,7 @@ impl Transfer {
 
     /// Puts one copy of a tuple in an outlet.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a tuple, on the hottest path, where a struct costs")]
     pub(crate) fn send<E: Emittable>(
         &mut self,
         outlet_index: u32,
@@ -137,23 +149,46 @@ impl Transfer {
         tuple: &E,
         in_cycle: bool,
     ) -> Result<(), SendError> {
-        let hint = tuple.size_hint();
-        {
-            let outlet = &self.outlets[outlet_index as usize];
-            if !outlet.listed
-                || !outlet.writer.has_buffer()
-                || outlet.writer.len_bytes() + hint > self.limits.frame_bytes
-            {
-                self.make_room(outlet_index, hint, target, in_cycle)?;
+        // The limit that `make_room` gave the writer stands for everything that the long way checks.
+        if let Some(size) = E::FIXED_SIZE {
+            let writer = &mut self.outlets[outlet_index as usize].writer;
+            let write = |bytes: &mut Vec<u8>| tuple.serialize(bytes);
+            if let Some(written) = writer.append_fixed(source, stream, target, anchors, size, write) {
+                written?;
+                self.counters.sent += 1;
+                return Ok(());
             }
         }
+        self.send_any(outlet_index, source, stream, target, anchors, tuple, in_cycle)
+    }
+
+    /// [`Transfer::send`] for the first tuples of a frame or run, and for sizes that vary.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "as for `send`")]
+    fn send_any<E: Emittable>(
+        &mut self,
+        outlet_index: u32,
+        source: u32,
+        stream: u16,
+        target: u32,
+        anchors: Anchors<'_>,
+        tuple: &E,
+        in_cycle: bool,
+    ) -> Result<(), SendError> {
+        let hint = tuple.size_hint();
+        let outlet = &self.outlets[outlet_index as usize];
+        if !outlet.listed || !outlet.writer.has_buffer() || outlet.writer.len_bytes() + hint > self.limits.frame_bytes {
+            self.make_room(outlet_index, hint, target, in_cycle)?;
+        }
         let max_bytes = self.limits.tuple_bytes_max;
-        self.outlets[outlet_index as usize].writer.append(source, stream, target, anchors, |bytes| {
+        let writer = &mut self.outlets[outlet_index as usize].writer;
+        writer.append(source, stream, target, anchors, |bytes| {
             let start = bytes.len();
             tuple.serialize(bytes)?;
             let size_bytes = bytes.len() - start;
             if size_bytes > max_bytes { Err(SendError::TooLarge { size_bytes, max_bytes }) } else { Ok(()) }
         })?;
+        writer.set_limit(self.limits.frame_bytes);
         self.counters.sent += 1;
         Ok(())
     }
@@ -211,8 +246,43 @@ impl Transfer {
         }
     }
 
+    /// A tuple of a spout, without children, is acked.
+    #[inline]
+    pub(crate) fn ack_derived(&mut self, root: RootId, position: u16) {
+        let acks = &mut self.acks;
+        if root == acks.next && position == acks.position && acks.count != 0 {
+            acks.count += 1;
+            acks.next = root.offset(1);
+        } else {
+            self.close_ack_run();
+            self.acks = AckRun { first: root, next: root.offset(1), count: 1, position };
+        }
+    }
+
+    /// A tuple of this root failed at a task.
+    pub(crate) fn fail(&mut self, root: RootId, task: u32) {
+        self.close_ack_run();
+        self.folder.fail(root, task);
+    }
+
+    /// The time-out of this root starts anew.
+    pub(crate) fn reset_timeout(&mut self, root: RootId) {
+        self.close_ack_run();
+        self.folder.reset_timeout(root);
+    }
+
+    fn close_ack_run(&mut self) {
+        let AckRun { first, count, position, .. } = std::mem::take(&mut self.acks);
+        match count {
+            0 => {}
+            1 => self.folder.ack_derived(first, position),
+            _ => self.folder.ack_derived_run(first, count, position),
+        }
+    }
+
     /// Hands folded ack values on to their ackers.
     pub(crate) fn flush_acks(&mut self) {
+        self.close_ack_run();
         if self.folder.is_empty() {
             return;
         }

@@ -44,6 +44,7 @@ impl Core {
         if self.transfer.now_ns >= self.next_deadline_ns {
             self.tick();
         }
+        self.gate_version_seen = self.transfer.gate_version;
         progress |= self.run_ackers();
         progress |= self.run_bolts();
         progress |= self.run_spouts();
@@ -248,6 +249,10 @@ impl Core {
                     || !self.transfer.outlets[index].is_empty()
             };
             self.transfer.outlets[index].listed = stays;
+            if !stays {
+                // The next emit must list it again.
+                self.transfer.outlets[index].writer.set_limit(0);
+            }
             stays
         });
         // Nothing was listed meanwhile: publishing and checking emit nothing.
@@ -356,6 +361,10 @@ impl Core {
             Idle::Spin => std::hint::spin_loop(),
             Idle::Park { for_ns } => {
                 self.end_turn(OpenFrame::Go);
+                if self.transfer.gate_version != self.gate_version_seen {
+                    // Something was held when the executors had their turn and is not any more.
+                    return;
+                }
                 self.ask_for_room();
                 if !parker.prepare_park() {
                     return;

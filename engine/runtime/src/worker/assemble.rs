@@ -22,7 +22,7 @@ use crate::core::output::{OutputStream, Route, TaskOutput};
 use crate::core::spout_executor::{SpoutExecutor, SpoutFactory, SpoutSettings, SpoutTask};
 use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::tracker::Tracker;
-use crate::core::transfer::{Destination, Transfer, TransferCounters};
+use crate::core::transfer::{AckRun, Destination, Transfer, TransferCounters};
 use crate::core::{Core, LocalExecutor};
 use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
 
@@ -70,7 +70,7 @@ pub(crate) struct Fittings {
 /// Builds a core on the calling thread.
 pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     let Fittings { index, ends, doorbell, status, commands, events } = fittings;
-    let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell };
+    let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events };
     let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
     let transfer = builder.transfer(ends.links);
     let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
@@ -124,6 +124,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         status,
         commands,
         events,
+        gate_version_seen: 0,
         unsent_control: false,
         report_idle: false,
         idle_reported: false,
@@ -138,6 +139,7 @@ struct CoreBuilder<'a> {
     blueprint: &'a Blueprint,
     thread: usize,
     doorbell: &'a Doorbell,
+    events: &'a EventSender,
 }
 
 impl CoreBuilder<'_> {
@@ -190,6 +192,7 @@ impl CoreBuilder<'_> {
             limits: blueprint.limits,
             fresh: Vec::new(),
             folder: Folder::new(blueprint.edge_key),
+            acks: AckRun::default(),
             edge_key: blueprint.edge_key,
             lanes: blueprint.lanes,
             ackers: blueprint.ackers.clone(),
@@ -227,6 +230,7 @@ impl CoreBuilder<'_> {
                 executor: id,
                 config: Arc::clone(&config),
                 wake: Arc::new(TaskWaker::new(self.doorbell.clone())),
+                events: self.events.clone(),
             })
             .collect()
     }
