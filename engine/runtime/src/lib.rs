@@ -8,11 +8,12 @@
 //! - [`library`]: ready-made components;
 //! - `worker`: one process's share of a topology, planned, started, led and stopped;
 //! - `core`: one thread's share of a worker;
-//! - [`metrics`], [`report`]: what it all came to.
+//! - [`describe`], [`metrics`], [`report`]: what it will be, and what it all came to.
 
 pub mod api;
 pub mod clock;
 mod core;
+pub mod describe;
 mod error;
 pub mod library;
 mod local;
@@ -33,6 +34,6 @@ pub use api::grouping::{CustomGrouping, GroupedTuple};
 pub use api::input::{AckHandle, Input, OwnedTuple, TupleCopy, TupleRef, UnknownField};
 pub use api::spout::{Next, Spout};
 pub use error::{BoxError, BuildError, Result, StartError};
-pub use local::{LocalCluster, LocalOptions, RunningTopology, StopHandle};
+pub use local::{LocalCluster, LocalOptions, Observer, RunningTopology, StopHandle};
 pub use report::{ErrorReport, Outcome, RunReport};
 pub use ringstorm_acking::FailReason;

@@ -106,6 +106,11 @@ impl RunningTopology {
         StopHandle(self.messages.clone())
     }
 
+    /// A handle that can ask for counters from anywhere, while somebody else waits for the end.
+    pub fn observer(&self) -> Observer {
+        Observer(self.messages.clone())
+    }
+
     /// Lets the spouts be asked for tuples.
     pub fn activate(&self) {
         let _ = self.messages.send(Message::Owner(Request::SetActive(true)));
@@ -118,11 +123,7 @@ impl RunningTopology {
 
     /// The counters of every core that answers within half a second.
     pub fn snapshots(&self) -> Vec<CoreSnapshot> {
-        let (reply, replies) = channel();
-        if self.messages.send(Message::Owner(Request::Snapshot(reply))).is_err() {
-            return Vec::new();
-        }
-        replies.recv_timeout(Duration::from_secs(2)).unwrap_or_default()
+        self.observer().snapshots()
     }
 
     /// Whether the run is over.
@@ -165,6 +166,21 @@ impl StopHandle {
     /// Asks for a stop; a run that is over ignores it.
     pub fn stop(&self) {
         let _ = self.0.send(Message::Owner(Request::Stop));
+    }
+}
+
+/// Reads the counters of a run.
+#[derive(Debug, Clone)]
+pub struct Observer(Sender<Message>);
+
+impl Observer {
+    /// The counters of every core that answers within half a second; none once the run is over.
+    pub fn snapshots(&self) -> Vec<CoreSnapshot> {
+        let (reply, replies) = channel();
+        if self.0.send(Message::Owner(Request::Snapshot(reply))).is_err() {
+            return Vec::new();
+        }
+        replies.recv_timeout(Duration::from_secs(2)).unwrap_or_default()
     }
 }
 
@@ -257,5 +273,9 @@ impl EventSender {
     pub(crate) fn send(&self, event: Event) {
         // The coordinator outlives its cores; when it is gone there is nobody to tell.
         let _ = self.0.send(Message::Core(event));
+    }
+
+    pub(crate) fn request_stop(&self) {
+        let _ = self.0.send(Message::Owner(Request::Stop));
     }
 }

@@ -80,6 +80,7 @@ impl std::fmt::Debug for BuiltTopology {
 #[derive(Default)]
 pub struct TopologyBuilder {
     topology: Topology,
+    config: Config,
     parts: BTreeMap<ComponentId, Part>,
     faults: Vec<String>,
 }
@@ -94,6 +95,12 @@ impl TopologyBuilder {
     /// A topology without components.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A setting of the topology. One that is given when it is run (a file, the command line) goes before it.
+    pub fn set(&mut self, key: &str, value: impl Into<serde_json::Value>) -> &mut Self {
+        self.config.set(key, value, Origin::TOPOLOGY);
+        self
     }
 
     /// Adds a spout.
@@ -160,18 +167,19 @@ impl TopologyBuilder {
         BoltDeclarer(self.add(id, component, declarer, make))
     }
 
-    /// Checks the topology with a configuration.
+    /// Checks the topology with a configuration, which goes before the topology's own settings.
     ///
     /// # Errors
     /// [`BuildError`] with every violation at once.
     pub fn build(self, config: &Config) -> Result<BuiltTopology, BuildError> {
-        let Self { topology, parts, faults } = self;
-        let validated = validate(&topology, config);
+        let Self { topology, config: own, parts, faults } = self;
+        let config = own.merged_with(config);
+        let validated = validate(&topology, &config);
         if !faults.is_empty() {
             let violations = validated.err().map(|violations| violations.to_string());
             return Err(BuildError::Declaration(faults.into_iter().chain(violations).collect::<Vec<_>>().join("\n")));
         }
-        Ok(BuiltTopology { topology, parts, config: config.clone(), warnings: validated? })
+        Ok(BuiltTopology { topology, parts, config, warnings: validated? })
     }
 
     fn add(&mut self, id: &str, mut component: Component, declarer: Declarer, factory: Factory) -> Declaration<'_> {
