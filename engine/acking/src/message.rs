@@ -131,9 +131,8 @@ const fn validate_range(first: RootId, stride: u32, count: u32) -> Result<(), Ba
 /// A range that breaks the limits. Nothing of it was applied; its sender is at fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
-    "an ack message names {count} roots with stride {stride} from root {:#018x}, but a range holds 1 to \
-     {MAX_RANGE_COUNT} roots with stride 1 to {MAX_RANGE_STRIDE}: it was ignored; check that both workers run the \
-     same version",
+    "a message names {count} roots with stride {stride} from root {:#018x}, but a range holds 1 to {MAX_RANGE_COUNT} \
+     roots with stride 1 to {MAX_RANGE_STRIDE}: it was ignored; check that both workers run the same version",
     first.0
 )]
 pub struct BadMessage {

@@ -130,11 +130,12 @@ fn everything_leaves_within_three_rotations() {
     let mut acker = Acker::new();
     let idle_bytes = acker.ledger.memory_bytes();
     for part in 0..500 {
-        acker.apply(AckMessage::InitRange { first: root(1 + part * 400), stride: 1, count: 400, positions: 1 });
+        // One of each 400 is lost before the acker hears of it.
+        acker.apply(AckMessage::InitRange { first: root(1 + part * 400), stride: 1, count: 399, positions: 1 });
         acker.apply(AckMessage::Fail { root: RootId::new(Lane(4), part), by: 1 });
     }
     for age in 0..3 {
-        assert_eq!(acker.ledger.open_count(), 200_500, "after {age} rotations");
+        assert_eq!(acker.ledger.open_count(), 200_000, "after {age} rotations");
         acker.rotate();
     }
     assert_eq!(acker.ledger.open_count(), 0);
