@@ -1,0 +1,78 @@
+//! Undefined behaviour, under Miri: in the crate with `unsafe` that does no I/O, and lightly in its two neighbours.
+//!
+//! Miri is some hundred times slower than the machine and knows neither io_uring nor eventfd. So it runs chosen tests
+//! with few cases; the rest of the unsafe code is attacked where it can run: rings by `cargo xtask stress` and loom,
+//! the runtime by its own tests.
+
+use std::time::Duration;
+
+use crate::command::{CommandError, Shell};
+use crate::step::Outcome;
+use crate::steps::test::counted;
+
+/// What runs: the arguments of one `cargo miri test` each.
+const RUNS: &[&[&str]] = &[
+    // Every read, check and view of payloads, and every way to write them.
+    &["-p", "ringstorm-tuple", "--lib", "--test", "typed"],
+    // Bytes that mean harm, without the hundred thousand mutations.
+    &[
+        "-p",
+        "ringstorm-tuple",
+        "--test",
+        "hostile",
+        "--",
+        "--skip",
+        "mutated_payloads_are_refused_or_can_be_read",
+        "--skip",
+        "a_hundred_thousand_levels_cost_one_error",
+    ],
+    &["-p", "ringstorm-frame", "--test", "model"],
+    &["-p", "ringstorm-acking", "--lib", "ledger"],
+];
+
+/// Runs them with the newest installed nightly.
+///
+/// # Errors
+/// Miri finds something, or a test fails.
+pub(crate) fn run(shell: &Shell) -> Result<Outcome, CommandError> {
+    if !is_ready(shell) && !shell.dry_run {
+        install(shell);
+        if !is_ready(shell) {
+            return Ok(Outcome::Skipped(
+                "no nightly toolchain with Miri; install it with `rustup toolchain install nightly --profile minimal \
+                 --component miri,rust-src`"
+                    .into(),
+            ));
+        }
+    }
+    let mut remarks = Vec::new();
+    for arguments in RUNS {
+        let run = shell.program(
+            "rustup",
+            ["run", "nightly", "cargo", "miri", "test", "--locked"].iter().chain(*arguments).copied(),
+        );
+        // Property tests look for files of old failures; few cases, since each takes seconds.
+        let run = run.environment("MIRIFLAGS", "-Zmiri-disable-isolation").environment("PROPTEST_CASES", "2");
+        let outcome = counted(run.environment("CARGO_TARGET_DIR", "target/miri").limit(Duration::from_secs(8 * 60)))?;
+        if let Outcome::Passed(remark) = outcome {
+            remarks.push(remark);
+        }
+    }
+    Ok(Outcome::Passed(remarks.join("; ")))
+}
+
+fn is_ready(shell: &Shell) -> bool {
+    let has_source = || {
+        let root = shell.program("rustc", ["+nightly", "--print", "sysroot"]).ask()?;
+        std::path::Path::new(root.trim()).join("lib/rustlib/src/rust/library/std").is_dir().then_some(())
+    };
+    shell.program("rustup", ["run", "nightly", "cargo", "miri", "--version"]).ask().is_some() && has_source().is_some()
+}
+
+/// Tries to install what is missing; whether it worked is looked at afterwards.
+fn install(shell: &Shell) {
+    let arguments = ["toolchain", "install", "nightly", "--profile", "minimal", "--component", "miri,rust-src"];
+    if let Err(error) = shell.program("rustup", arguments).run() {
+        println!("{error}");
+    }
+}
