@@ -24,8 +24,9 @@ pub(super) struct LaneLedger {
     started: bool,
     window: Window,
     stragglers: Stragglers,
-    /// The window's top at the begin of each of the last rotations, the latest first.
-    tops: [u64; GENERATIONS],
+    /// The window's top at the begin of each of the rotations before this one, the latest first: below the last of
+    /// them, all that was ever seen is due in this rotation.
+    tops: [u64; GENERATIONS - 1],
     /// What the expiry under way still has to look at.
     scan: u64,
     scan_end: u64,
@@ -40,7 +41,7 @@ impl LaneLedger {
             started: false,
             window: Window::default(),
             stragglers: Stragglers::default(),
-            tops: [0; GENERATIONS],
+            tops: [0; GENERATIONS - 1],
             scan: 0,
             scan_end: 0,
             base_before: 0,
@@ -253,7 +254,7 @@ impl LaneLedger {
         self.stragglers.clear();
         self.window.restart(base);
         self.started = true;
-        self.tops = [base; GENERATIONS];
+        self.tops = [base; GENERATIONS - 1];
         (self.scan, self.scan_end) = (base, base);
         self.stragglers.add_unseen(step(base, (-NEAR) as u64), NEAR as u64, context.rotation);
         for (sequence, mut entry, age) in kept {
@@ -291,8 +292,8 @@ impl LaneLedger {
                 return false;
             }
             *budget -= 1;
-            // A root of which nothing was seen although higher ones were, three rotations ago, was lost on its way.
-            let passed = ahead(self.scan, self.tops[GENERATIONS - 1]) < 0;
+            // A root of which nothing was seen although higher ones are due was lost on its way.
+            let passed = ahead(self.scan, self.tops[GENERATIONS - 2]) < 0;
             let slot = self.window.slot(self.scan);
             if slot.is_open() && slot.age(rotation) == GENERATIONS {
                 *slot = Entry::CLOSED;
