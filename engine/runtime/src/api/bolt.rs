@@ -33,6 +33,23 @@ pub trait Bolt: 'static {
     /// memory is lost.
     fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result;
 
+    /// Whether executed tuples wait for [`Bolt::flush`].
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    /// Works off what `execute` has gathered, for bolts that do better with many tuples at once: writes a buffer, sends
+    /// a request, acks the tuples that were [deferred](Input::defer). Called soon after an `execute` when
+    /// [`Bolt::wants_flush`] says so: at once when nothing more is queued, after some hundred tuples under load. So batches
+    /// come from what is queued and never from waiting.
+    ///
+    /// # Errors
+    /// An error (as a panic) is reported and the task is rebuilt; deferred tuples whose handles are lost time out.
+    fn flush(&mut self, collector: &mut BoltCollector<'_>) -> Result {
+        let _ = collector;
+        Ok(())
+    }
+
     /// The input has ended and every tuple upstream is done: emit what is left.
     ///
     /// # Errors
@@ -137,6 +154,14 @@ impl<B: Bolt> CoreBolt for Plain<B> {
     }
     fn cleanup(&mut self) {
         self.0.cleanup();
+    }
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.0.wants_flush()
+    }
+    fn advance(&mut self, collector: &mut BoltCollector<'_>) -> Result<Step> {
+        self.0.flush(collector)?;
+        Ok(Step::Done)
     }
 }
 

@@ -9,6 +9,10 @@ use ringstorm_ring::Doorbell;
 use ringstorm_types::config::Config;
 use ringstorm_types::{ComponentId, ExecutorId, TaskId};
 
+use crate::core::failure::TaskFailure;
+use crate::core::status::Event;
+use crate::local::EventSender;
+
 /// Facts about a running task, given to `open` and `prepare`.
 #[derive(Clone, Debug)]
 pub struct TopologyContext {
@@ -19,6 +23,7 @@ pub struct TopologyContext {
     pub(crate) executor: ExecutorId,
     pub(crate) config: Arc<Config>,
     pub(crate) wake: Arc<TaskWaker>,
+    pub(crate) events: EventSender,
 }
 
 /// What is the same for all tasks.
@@ -78,6 +83,20 @@ impl TopologyContext {
     /// Wakes this task from any thread: a spout that said [`Next::Waiting`](crate::Next::Waiting) is called again.
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.wake))
+    }
+
+    /// Asks this process to take nothing new, drain and stop, as when its user asks for it. Returns at once, and may be
+    /// called from any thread. For a component after which there is no need to go on, such as one whose reader has left.
+    pub fn stop_run(&self) {
+        self.events.request_stop();
+    }
+
+    /// Ends this process's run with an error of this task, which begins with what could not be done. Returns at once,
+    /// and may be called from any thread. For what a rebuilt task could not mend, such as a full disk; in a cluster the
+    /// supervisor starts the worker again after a while.
+    pub fn fail_run(&self, error: impl std::fmt::Display) {
+        let (component, text) = (self.component.clone(), error.to_string());
+        self.events.send(Event::Failed { failure: TaskFailure { component, task: self.task, text, fatal: true } });
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Next {
     Emitted,
     /// There is nothing now; call again after a back-off (50 us, doubling to 100 ms while this goes on).
     Idle,
-    /// There is nothing before this instant.
+    /// There is nothing before this instant, unless the [waker](TopologyContext::waker) is woken first.
     Until(Instant),
     /// There is nothing until the [waker](TopologyContext::waker) is woken.
     Waiting,
