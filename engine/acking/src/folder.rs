@@ -4,6 +4,8 @@
 //! or. One core has one folder; whoever empties it decides which ring or socket leads to the acker of a message's
 //! lane. If that is full, folding goes on; what is kept is bounded by the pending roots.
 //!
+//! What belongs to no tree ([`RootId::UNTRACKED`]) is ignored: acking it costs nothing.
+//!
 //! # Order
 //!
 //! A fail or a reset stays where it is among the messages of its root. All ranges go before all single messages, so
@@ -80,13 +82,15 @@ impl Folder {
         if self.ordered > 0 && self.find(root).is_some() {
             return self.ack(root, self.key.edge(root, position));
         }
-        self.runs.ack(root, position);
+        if root.is_tracked() {
+            self.runs.ack(root, position);
+        }
     }
 
     /// As [`Folder::ack_derived`] for `count` consecutive roots: those of a whole run of a frame.
     #[inline]
     pub fn ack_derived_run(&mut self, first: RootId, count: u32, position: u16) {
-        if self.ordered == 0 && self.runs.extend_ack(first, count, position) {
+        if self.ordered == 0 && first.is_tracked() && self.runs.extend_ack(first, count, position) {
             return;
         }
         for root in first.range(1, count) {
@@ -111,13 +115,15 @@ impl Folder {
         if self.ordered > 0 && self.find(root).is_some() {
             return self.init(root, self.key.initial_value(root, positions));
         }
-        self.runs.init(root, positions);
+        if root.is_tracked() {
+            self.runs.init(root, positions);
+        }
     }
 
     /// As [`Folder::init_derived`] for `count` consecutive roots.
     #[inline]
     pub fn init_derived_run(&mut self, first: RootId, count: u32, positions: u16) {
-        if self.ordered == 0 && self.runs.extend_init(first, count, positions) {
+        if self.ordered == 0 && first.is_tracked() && self.runs.extend_init(first, count, positions) {
             return;
         }
         for root in first.range(1, count) {
@@ -197,12 +203,15 @@ impl Folder {
         if self.last_at(place).is_some_and(|last| *last == message) {
             return;
         }
-        self.ordered += 1;
         self.push(place, message);
+        self.ordered += 1;
     }
 
     #[inline]
     fn push(&mut self, place: usize, message: AckMessage) {
+        if !message.root().is_tracked() {
+            return;
+        }
         self.places[place] = Place { turn: self.turn, single: self.singles.len() as u32 };
         self.singles.push(message);
         if self.singles.len() * 2 > self.places.len() {

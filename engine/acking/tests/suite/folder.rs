@@ -214,3 +214,18 @@ fn a_stalled_folder_is_bounded_by_its_roots() {
     }
     assert!(folder.memory_bytes() < 20_000, "{} bytes", folder.memory_bytes());
 }
+
+/// Acking what belongs to no tree must cost nothing, however often (STORM-953).
+#[test]
+fn untracked_roots_are_ignored() {
+    let mut folder = Folder::new(KEY);
+    for _ in 0..10 {
+        folder.ack(RootId::UNTRACKED, 7);
+        folder.ack_derived(RootId::UNTRACKED, 0);
+        folder.init(RootId::UNTRACKED, 7);
+        folder.init_derived(RootId::UNTRACKED, 1);
+        folder.fail(RootId::UNTRACKED, 1);
+        folder.reset_timeout(RootId::UNTRACKED);
+        assert!(folder.is_empty());
+    }
+}
