@@ -306,6 +306,12 @@ impl fmt::Display for CoreIndex {
 #[serde(transparent)]
 pub struct MessageId(pub u64);
 
+impl From<u64> for MessageId {
+    fn from(id: u64) -> Self {
+        Self(id)
+    }
+}
+
 impl fmt::Display for MessageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, formatter)
