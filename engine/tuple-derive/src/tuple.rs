@@ -42,7 +42,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         None => (quote!(), quote!()),
     };
     let view_doc = format!("A [`{name}`] as it lies in a payload: one method per field.");
-    let field_docs = names.iter().map(|name| format!("The field `{name}`."));
+    let field_docs = fields.iter().zip(&names).map(|(field, name)| documentation(field, name));
 
     Ok(quote! {
         // First of all, so that the first error about a type that is no field type is short and points at it.
@@ -59,7 +59,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
         impl<'v> #view<'v> {
             #(
-                #[doc = #field_docs]
+                #field_docs
                 #[inline]
                 #[must_use]
                 #visibility fn #idents(self) -> #view_fields::Native<'v> {
@@ -72,7 +72,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 formatter
                     .debug_struct(::core::stringify!(#name))
-                    #(.field(#names, &self.#idents()))*
+                    #(.field(#names, &#view::#idents(*self)))*
                     .finish()
             }
         }
@@ -219,6 +219,16 @@ fn only_lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
         }
     }
     Ok(lifetime)
+}
+
+/// What the author wrote about the field, or its name.
+fn documentation(field: &Field, name: &str) -> TokenStream {
+    let mut written = field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).peekable();
+    if written.peek().is_none() {
+        let doc = format!("The field `{name}`.");
+        return quote!(#[doc = #doc]);
+    }
+    quote!(#(#written)*)
 }
 
 /// Refuses the types that are most often tried and cannot be fields. The compiler finds all others, in more words.

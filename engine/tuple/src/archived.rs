@@ -1,7 +1,23 @@
 //! The bytes of values: what lies in a payload, how it is checked, and how it shows itself.
 //!
 //! All of these types have alignment 1 and no padding. Their layout is the wire format: a change here is a new version
-//! of it.
+//! of it. Numbers are little-endian.
+//!
+//! | field | bytes in its parent | out of line, before its parent |
+//! |---|---|---|
+//! | `bool`, integers, floats | their own 1 to 8 | |
+//! | `[u8; N]` | N | |
+//! | enum of units | 1: the index of the variant | |
+//! | string of at most 8 bytes | 8: the text, then 0xff | |
+//! | longer string | 8: length with the bits 10 put in above its sixth, offset | the text |
+//! | bytes, list | 8: offset, length | the bytes; the items side by side |
+//! | option | 1: 0 or 1, then the room of its value | what the value has |
+//! | dynamic value | 1: which, then 8 of one of the above | what the value has |
+//! | entry of a map | 8: its name, then 9: its value | what they have |
+//!
+//! Offsets are signed, 32-bit, from the place of the offset itself (for a string, from the start of its eight bytes). A
+//! typed tuple is its fields side by side, a dynamic one a list of values; either way the root is the end of the
+//! payload. Out-of-line data lies in the order of the fields.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -34,13 +34,15 @@ pub fn check_record<A>(
     // The root itself is one level, and the validator refuses to reach its limit.
     let mut validator = ArchiveValidator::with_max_depth(payload, NonZeroUsize::new(levels + 2));
     let validator: &mut Validator<'_> = Strategy::wrap(&mut validator);
-    let mut outcome = Err(size_error);
+    // The validator's own errors carry nothing.
+    let mut found = size_error;
     let walked = validator.in_subtree_raw(root, Layout::new::<A>(), |validator| {
-        outcome = fields(root.cast(), validator);
-        if outcome.is_ok() { Ok(()) } else { Err(Failure) }
+        fields(root.cast(), validator).map_err(|error| {
+            found = error;
+            Failure
+        })
     });
-    debug_assert!(walked.is_ok() == outcome.is_ok(), "the root lies within the payload");
-    outcome
+    walked.map_err(|Failure| found)
 }
 
 /// Checks one field of a typed tuple.

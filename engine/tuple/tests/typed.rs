@@ -65,6 +65,15 @@ struct Everything<'a> {
     r#type: u8,
 }
 
+/// Its fields are named like methods that every view has.
+#[derive(Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Shadows {
+    fmt: u8,
+    clone: bool,
+    get: u16,
+}
+
 #[derive(Tuple)]
 #[tuple(crate = ringstorm_tuple)]
 struct Nothing {}
@@ -221,6 +230,23 @@ fn owned_and_borrowed_structs_share_one_layout() {
     // SAFETY: written just now.
     let view = unsafe { schema.view::<Word<'_>>(&payload) }.unwrap();
     assert_eq!((view.word(), view.count()), ("storm", 3));
+}
+
+#[test]
+fn fields_may_be_named_like_methods() {
+    let payload = payload_of(&Shadows { fmt: 1, clone: true, get: 2 });
+    // SAFETY: written just now.
+    let view = unsafe { Shadows::view(&payload) };
+    assert_eq!((view.fmt(), view.clone(), view.get()), (1, true, 2));
+    assert_eq!(format!("{view:?}"), "Shadows { fmt: 1, clone: true, get: 2 }");
+}
+
+#[test]
+fn schemas_are_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Schema>();
+    shared::<ringstorm_tuple::Fields>();
+    shared::<Values>();
 }
 
 #[test]

@@ -98,7 +98,11 @@ macro_rules! list {
             type Native<'v> = ListView<'v, T>;
 
             const KIND: Kind = Kind::List(&T::KIND);
-            const FIXED: bool = false;
+            const FIXED: bool = {
+                // Two billion items without a byte would cost their sender nothing and their reader minutes.
+                assert!(size_of::<T::Archived>() > 0, "the items of a list must have a size: use a number instead");
+                false
+            };
             const LEVELS: usize = 1 + T::LEVELS;
 
             #[inline]

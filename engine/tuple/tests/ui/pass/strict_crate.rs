@@ -44,12 +44,14 @@ mod inner {
         pub r#type: ::std::option::Option<&'a [u8]>,
         pub(crate) root: Color,
         out: ::std::vec::Vec<super::Words<'a>>,
+        fmt: u8,
+        clone: bool,
     }
 
     impl<'a> Word<'a> {
         /// A word.
         pub fn new(index: &'a str) -> Self {
-            Word { index, payload: 1, r#type: None, root: Color::Red, out: vec![&["x"]] }
+            Word { index, payload: 1, r#type: None, root: Color::Red, out: vec![&["x"]], fmt: 2, clone: true }
         }
     }
 
@@ -65,5 +67,5 @@ fn main() {
     inner::Word::new("storm").serialize(&mut payload).unwrap();
     let schema = inner::Word::schema();
     schema.validate(&payload).unwrap();
-    assert_eq!(schema.fields().to_string(), "[index, payload, type, root, out]");
+    assert_eq!(schema.fields().to_string(), "[index, payload, type, root, out, fmt, clone]");
 }
