@@ -54,7 +54,7 @@ impl Ledger {
     /// Applies a message and adds what the spout tasks must hear to `outcomes`. Messages may come in any order, late,
     /// twice, or for roots that are not known.
     ///
-    /// Untracked roots ([`RootId::UNTRACKED`]) are ignored.
+    /// Untracked roots ([`RootId::UNTRACKED`](crate::RootId::UNTRACKED)) are ignored.
     ///
     /// # Errors
     ///

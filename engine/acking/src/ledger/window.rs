@@ -72,15 +72,18 @@ impl Window {
     /// Moves the base over closed roots.
     #[inline]
     pub(super) fn advance(&mut self) {
-        while self.span > 0 {
-            let base = self.base;
-            let slot = self.slot(base);
+        let (mut base, mut span) = (self.base, self.span);
+        let slots = self.slots.as_mut_slice();
+        while span > 0 {
+            let mask = slots.len() - 1;
+            let slot = &mut slots[base as usize & mask];
             if !slot.is_closed() {
                 break;
             }
             *slot = Entry::default();
-            self.pass(1);
+            (base, span) = (step(base, 1), span - 1);
         }
+        (self.base, self.span) = (base, span);
     }
 
     /// Extends the window to `last`, unless that lies below its base. For lack of room this may move the base up, at
