@@ -11,6 +11,8 @@ use crate::layout::{
     FRAME_HEADER_BYTES, RUN_HEADER_BYTES, frame_offset, read_u16, read_u32, read_u64, run_offset,
 };
 
+use crate::prefetch;
+
 /// Iterates over the runs of a frame.
 #[derive(Clone, Debug)]
 pub struct FrameReader<'a> {
@@ -152,6 +154,7 @@ impl<'a> Run<'a> {
             let root = self.first_root.wrapping_add(u64::from(self.stride) * u64::from(cursor.index));
             Anchors::Derived { root, position: self.position }
         };
+        prefetch::for_read(self.payloads.as_ptr(), start + prefetch::AHEAD_BYTES);
         cursor.index += 1;
         cursor.payload_offset = (start + size) as u32;
         Some((payload, anchors))

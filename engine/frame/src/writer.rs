@@ -93,7 +93,7 @@ impl FrameWriter {
     ///
     /// # Errors
     /// What `write` returned; the frame is then as before.
-    #[inline]
+    #[inline(always)]
     pub fn append_fixed<E>(
         &mut self,
         source: u32,

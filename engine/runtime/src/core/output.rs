@@ -34,8 +34,18 @@ pub(crate) struct OutputStream {
     pub(crate) schema: Schema,
     pub(crate) direct: bool,
     pub(crate) routes: Vec<Route>,
+    /// Where every tuple goes, when there is one subscription and it has one task to choose.
+    only: Option<Only>,
     pub(crate) emitted: u64,
     pub(crate) transferred: u64,
+}
+
+/// The only target of a stream.
+#[derive(Clone, Copy)]
+struct Only {
+    outlet: u32,
+    task: u32,
+    in_cycle: bool,
 }
 
 /// Everything that a task writes to.
@@ -119,8 +129,34 @@ impl TaskOutput {
     }
 
     /// Emits to every subscriber of a stream; `stream_index` is one of `streams`.
-    #[inline]
+    ///
+    /// Inlined into user code, with what is seldom needed left outside: a spout's call then costs little more than the
+    /// bytes that it writes.
+    #[inline(always)]
     pub(crate) fn emit<E: Emittable>(
+        &mut self,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        tuple: &E,
+        copies: &mut impl Copies,
+    ) {
+        let stream = &mut self.streams[stream_index];
+        let Some(only) = stream.only.filter(|_| tuple.layout() == stream.layout && !tuple.layout().is_dynamic()) else {
+            return self.emit_to_routes(transfer, stream_index, tuple, copies);
+        };
+        stream.emitted += 1;
+        stream.transferred += 1;
+        let anchors = copies.next(&mut self.edges, &mut self.scratch);
+        let sent = transfer.send(only.outlet, self.task, stream.number, only.task, anchors, tuple, only.in_cycle);
+        if let Err(error) = sent {
+            self.streams[stream_index].transferred -= 1;
+            self.refuse_route(transfer, stream_index, 0, &error, copies.tracked());
+        }
+    }
+
+    /// [`TaskOutput::emit`] for any number of subscribers, any grouping and any layout.
+    #[inline(never)]
+    fn emit_to_routes<E: Emittable>(
         &mut self,
         transfer: &mut Transfer,
         stream_index: usize,
@@ -132,26 +168,6 @@ impl TaskOutput {
             return self.refuse_shape(stream_index, tuple);
         }
         stream.emitted += 1;
-        if let [Route { grouper: Grouper::One { task, outlet }, in_cycle, .. }] = stream.routes[..] {
-            let anchors = copies.next(&mut self.edges, &mut self.scratch);
-            match transfer.send(outlet, self.task, stream.number, task, anchors, tuple, in_cycle) {
-                Ok(()) => stream.transferred += 1,
-                Err(error) => self.refuse_route(transfer, stream_index, 0, &error, copies.tracked()),
-            }
-            return;
-        }
-        self.emit_to_routes(transfer, stream_index, tuple, copies);
-    }
-
-    /// [`TaskOutput::emit`] for any number of subscribers and any grouping.
-    fn emit_to_routes<E: Emittable>(
-        &mut self,
-        transfer: &mut Transfer,
-        stream_index: usize,
-        tuple: &E,
-        copies: &mut impl Copies,
-    ) {
-        let stream = &mut self.streams[stream_index];
         let (source, number) = (self.task, stream.number);
         let (edges, scratch) = (&mut self.edges, &mut self.scratch);
         let mut failure = None;
@@ -300,6 +316,18 @@ impl TaskOutput {
 }
 
 impl OutputStream {
+    /// A declared stream and its subscriptions.
+    pub(crate) fn new(id: StreamId, number: u16, schema: Schema, direct: bool, routes: Vec<Route>) -> Self {
+        let only = match routes[..] {
+            [Route { grouper: Grouper::One { task, outlet }, in_cycle, .. }] if !direct => {
+                Some(Only { outlet, task, in_cycle })
+            }
+            _ => None,
+        };
+        let layout = schema.layout();
+        Self { declared: true, id, number, layout, schema, direct, routes, only, emitted: 0, transferred: 0 }
+    }
+
     /// Stands at the place of the default stream when there is none: no tuple has its layout.
     pub(crate) fn stand_in() -> Self {
         Self {
@@ -310,6 +338,7 @@ impl OutputStream {
             schema: Schema::dynamic(std::iter::empty::<String>()),
             direct: true,
             routes: Vec::new(),
+            only: None,
             emitted: 0,
             transferred: 0,
         }

@@ -67,7 +67,7 @@ impl Tracker {
     }
 
     /// Emits to every subscriber of a stream and notes the message as pending.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit<E: Emittable>(
         &mut self,
         output: &mut TaskOutput,

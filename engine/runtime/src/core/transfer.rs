@@ -137,7 +137,7 @@ impl Transfer {
     }
 
     /// Puts one copy of a tuple in an outlet.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the parts of a tuple, on the hottest path, where a struct costs")]
     pub(crate) fn send<E: Emittable>(
         &mut self,

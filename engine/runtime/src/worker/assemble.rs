@@ -258,17 +258,8 @@ impl CoreBuilder<'_> {
                     }
                 })
                 .collect();
-            streams.push(OutputStream {
-                declared: true,
-                id: stream.clone(),
-                number: stream_number as u16,
-                layout: declared.schema.layout(),
-                schema: declared.schema.clone(),
-                direct: declared.output.direct,
-                routes,
-                emitted: 0,
-                transferred: 0,
-            });
+            let (schema, direct) = (declared.schema.clone(), declared.output.direct);
+            streams.push(OutputStream::new(stream.clone(), stream_number as u16, schema, direct, routes));
         }
         // Emits to the default stream find it at once.
         match streams.iter().position(|stream| &*stream.id == ringstorm_types::DEFAULT_STREAM) {
