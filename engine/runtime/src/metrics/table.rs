@@ -63,6 +63,11 @@ fn cells<const N: usize>(texts: [&str; N]) -> Vec<String> {
 }
 
 impl TopologyMetrics {
+    /// As in Storm's tools the system's own components are left out; they are in the JSON.
+    fn shown(&self) -> impl Iterator<Item = &ComponentMetrics> {
+        self.components.iter().filter(|component| !component.is_system())
+    }
+
     fn component_rows(&self) -> Vec<Vec<String>> {
         let mut rows = vec![cells([
             "component",
@@ -76,7 +81,7 @@ impl TopologyMetrics {
             "pending",
             "capacity",
         ])];
-        for component in &self.components {
+        for component in self.shown() {
             let counts = component.counts(Window::AllTime);
             let of_bolts = |text: String| if component.is_spout { String::new() } else { text };
             let of_spouts = |text: String| if component.is_spout { text } else { String::new() };
@@ -98,7 +103,7 @@ impl TopologyMetrics {
 
     fn latency_rows(&self) -> Vec<Vec<String>> {
         let mut rows = vec![cells(["component", "latency", "count", "mean", "p50", "p90", "p99", "p99.9", "max"])];
-        for component in &self.components {
+        for component in self.shown() {
             let ComponentMetrics { id, complete, execute, process, .. } = component;
             for (name, latency) in [("complete", complete), ("execute", execute), ("process", process)] {
                 if latency.count() > 0 {
@@ -114,7 +119,7 @@ impl TopologyMetrics {
     fn stream_rows(&self) -> Vec<Vec<String>> {
         let mut rows =
             vec![cells(["from", "stream", "to", "executed", "acked", "failed", "execute mean", "process mean"])];
-        for component in &self.components {
+        for component in self.shown() {
             for input in component.counts(Window::AllTime).inputs.iter().filter(|input| input.executed > 0) {
                 let mean = |ms: f64| duration_text(Duration::from_secs_f64(ms / 1e3));
                 rows.push(vec![
@@ -144,7 +149,7 @@ impl TopologyMetrics {
             "overflow",
             "pauses",
         ])];
-        for component in self.components.iter().filter(|component| !component.is_spout && !component.is_system()) {
+        for component in self.shown().filter(|component| !component.is_spout) {
             let queue = &component.receive_queue;
             rows.push(vec![
                 component.id.clone(),

@@ -1,0 +1,139 @@
+//! The entry point of a topology's executable: commands, options, running here, telling how it went.
+//!
+//! A topology is an executable. Its `main` hands a name and a function that builds the topology to [`main()`], which
+//! reads the command line and does the rest.
+//!
+//! Invariants: the process ends by itself, whatever happens; its exit code tells the truth (see [`main()`]); what is
+//! wrong is said once, on standard error, with what to do next. Standard output belongs to the topology, apart from
+//! `describe`.
+//!
+//! Threading: `main` waits for the run; one thread watches signals, one reads counters. Errors: for whoever typed the
+//! command.
+
+mod command_line;
+mod live;
+mod local;
+mod screen;
+mod signals;
+mod verdict;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ringstorm_runtime::describe::describe;
+use ringstorm_runtime::{BuiltTopology, Result, TopologyBuilder};
+use ringstorm_types::validate::validate_topology_name;
+
+use command_line::{Command, DescribeArguments};
+use screen::one_line;
+use verdict::Status;
+
+/// A topology without options of its own: `|_: NoOptions| ...`.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[group(skip)]
+pub struct NoOptions {}
+
+/// Runs a topology's executable: reads the command line, builds the topology, and does what was asked.
+///
+/// `A` holds the topology's own options (`#[derive(clap::Args)]`); they stand behind the command, beside those of
+/// Ringstorm. `build` is called once with what was given.
+///
+/// The commands:
+///
+/// - `local` runs the topology in this process until its input ends, or until Ctrl-C, SIGTERM or `--duration`; then
+///   nothing new is taken, what is under way is drained, and the metrics are shown. A second Ctrl-C ends it at once.
+/// - `describe` shows components, streams, groupings, tasks and the core of each executor; `--json` for programs.
+///
+/// Settings go in this order, the later before the earlier: [`TopologyBuilder::set`], the file of `--config`, `-c`.
+///
+/// The exit code:
+///
+/// | code | means |
+/// |---|---|
+/// | 0 | the input ended, or the run was stopped from outside, and everything was drained without an error |
+/// | 1 | it could not start, or could not go on |
+/// | 2 | the command line is wrong |
+/// | 3 | it ended with messages neither acked nor failed, or tuples not executed |
+/// | 4 | it ended and was drained, but components reported errors: the result may be incomplete |
+/// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
+///
+/// ```no_run
+/// use ringstorm::prelude::*;
+///
+/// #[derive(clap::Args)]
+/// struct Options {
+///     /// How many numbers
+///     #[arg(long, default_value_t = 10)]
+///     count: u64,
+/// }
+///
+/// # struct Numbers(u64);
+/// # impl Spout for Numbers {
+/// #     fn declare(&self, _: &mut Declarer) {}
+/// #     fn next_tuple(&mut self, _: &mut SpoutCollector<'_>) -> Result<Next> { Ok(Next::Finished) }
+/// # }
+/// fn build(Options { count }: Options) -> Result<TopologyBuilder> {
+///     let mut topology = TopologyBuilder::new();
+///     topology.spout("numbers", move || Numbers(count));
+///     Ok(topology)
+/// }
+///
+/// fn main() -> ExitCode {
+///     ringstorm::main("numbers", build)
+/// }
+/// ```
+pub fn main<A: clap::Args>(name: &str, build: impl FnOnce(A) -> Result<TopologyBuilder>) -> ExitCode {
+    let status = run(name, build, std::env::args_os()).unwrap_or_else(|text| {
+        screen::print(&format!("error: {text}"));
+        Status::Failed
+    });
+    status.into()
+}
+
+fn run<A: clap::Args>(
+    name: &str,
+    build: impl FnOnce(A) -> Result<TopologyBuilder>,
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Result<Status, String> {
+    if cfg!(panic = "abort") {
+        return Err(
+            "this executable was built with panic = \"abort\", so that one panic of a component would end the \
+                    whole process; remove that line from the profile in Cargo.toml and build again"
+                .into(),
+        );
+    }
+    validate_topology_name(name).map_err(|error| error.to_string())?;
+    let parsed = match command_line::parse::<A>(name, arguments) {
+        Ok(parsed) => parsed,
+        Err(command_line::Refusal::Clash(text)) => return Err(text),
+        Err(command_line::Refusal::Usage(error)) => {
+            // Help goes to standard output and counts as success. A closed output is nobody's fault.
+            let _ = error.print();
+            return Ok(if error.use_stderr() { Status::Usage } else { Status::Done });
+        }
+    };
+    let config = parsed.command.settings().config()?;
+    let builder = build(parsed.own).map_err(|error| format!("{name} cannot be built: {}", one_line(&error)))?;
+    let topology = builder.build(&config).map_err(|error| format!("{name} cannot be built: {error}"))?;
+    match parsed.command {
+        Command::Local(arguments) => local::run(name, topology, &arguments),
+        Command::Describe(arguments) => show(name, &topology, &arguments),
+    }
+}
+
+fn show(name: &str, topology: &BuiltTopology, arguments: &DescribeArguments) -> Result<Status, String> {
+    let description = describe(name, topology).map_err(|error| error.to_string())?;
+    let text = if arguments.json { format!("{:#}\n", description.json) } else { description.text };
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Ok(()) => Ok(Status::Done),
+        // Whoever reads has read enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Status::Done),
+        Err(error) => {
+            Err(format!("the description cannot be written to standard output: {error}; redirect it elsewhere"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! The commands and options that every topology's executable has, and the topology's own beside them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ringstorm_types::config::{Config, Origin, keys};
+
+/// The whole command line. The topology's own options are read by the same command and handed on apart.
+#[derive(Debug, Parser)]
+#[command(name = "topology", subcommand_required = true, arg_required_else_help = true)]
+struct CommandLine<A: Args> {
+    #[command(subcommand)]
+    command: Choice<A>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Choice<A: Args> {
+    /// Run in this process until the input ends, or until Ctrl-C
+    Local(WithOwn<LocalArguments, A>),
+    /// Show components, streams, groupings, tasks and the core of each executor
+    Describe(WithOwn<DescribeArguments, A>),
+}
+
+#[derive(Debug, Args)]
+#[group(skip)]
+struct WithOwn<C: Args, A: Args> {
+    #[command(flatten)]
+    own: A,
+    #[command(flatten)]
+    common: C,
+}
+
+/// Settings of the topology.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(next_help_heading = "Settings")]
+pub(super) struct SettingArguments {
+    /// A setting, such as topology.max.spout.pending=1000; may be given many times
+    #[arg(id = "ringstorm.setting", short = 'c', value_name = "KEY=VALUE", action = clap::ArgAction::Append)]
+    settings: Vec<String>,
+    /// A file with settings as a JSON object; -c goes before it
+    #[arg(id = "ringstorm.config", long = "config", value_name = "FILE")]
+    config_file: Option<PathBuf>,
+    /// Cores to run on [default: as many as there are usable CPUs]
+    #[arg(id = "ringstorm.cores", long = "workers-cores", value_name = "NUMBER")]
+    cores: Option<u64>,
+}
+
+/// What `local` takes.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(next_help_heading = "Running")]
+pub(super) struct LocalArguments {
+    /// Stop and drain after this many seconds
+    #[arg(id = "ringstorm.duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
+    pub(super) duration: Option<Duration>,
+    /// Write the metrics to this file as JSON at the end
+    #[arg(id = "ringstorm.metrics", long = "metrics-json", value_name = "FILE")]
+    pub(super) metrics_json: Option<PathBuf>,
+    /// Say nothing but what went wrong
+    #[arg(id = "ringstorm.quiet", long = "quiet")]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    settings: SettingArguments,
+}
+
+/// What `describe` takes.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct DescribeArguments {
+    #[command(flatten)]
+    settings: SettingArguments,
+    /// Describe as JSON
+    #[arg(id = "ringstorm.json", long = "json")]
+    pub(super) json: bool,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Command {
+    Local(LocalArguments),
+    Describe(DescribeArguments),
+}
+
+impl Command {
+    pub(super) fn settings(&self) -> &SettingArguments {
+        match self {
+            Self::Local(arguments) => &arguments.settings,
+            Self::Describe(arguments) => &arguments.settings,
+        }
+    }
+}
+
+/// A command line that was understood.
+#[derive(Debug)]
+pub(super) struct Parsed<A> {
+    pub(super) command: Command,
+    pub(super) own: A,
+}
+
+/// Why a command line was not understood.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// Clap's error, or help.
+    Usage(clap::Error),
+    /// The topology's own options clash with those of Ringstorm: for its author.
+    Clash(String),
+}
+
+/// Reads a command line, program name first.
+pub(super) fn parse<A: Args>(name: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed<A>, Refusal> {
+    find_clash::<A>()?;
+    let command = CommandLine::<A>::command().about(format!("The topology {name}"));
+    let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
+    let line = CommandLine::<A>::from_arg_matches(&matches).map_err(Refusal::Usage)?;
+    Ok(match line.command {
+        Choice::Local(WithOwn { own, common }) => Parsed { command: Command::Local(common), own },
+        Choice::Describe(WithOwn { own, common }) => Parsed { command: Command::Describe(common), own },
+    })
+}
+
+/// Clap finds such a clash in debug builds only, and panics then.
+fn find_clash<A: Args>() -> Result<(), Refusal> {
+    let ours = LocalArguments::augment_args(DescribeArguments::augment_args(clap::Command::new("ours")));
+    let own = A::augment_args(clap::Command::new("own"));
+    for argument in own.get_arguments() {
+        let long = argument
+            .get_long()
+            .filter(|long| *long == "help" || ours.get_arguments().any(|reserved| reserved.get_long() == Some(long)));
+        let short = argument
+            .get_short()
+            .filter(|short| *short == 'h' || ours.get_arguments().any(|reserved| reserved.get_short() == Some(*short)));
+        let taken = long.map(|long| format!("--{long}")).or_else(|| short.map(|short| format!("-{short}")));
+        if let Some(taken) = taken {
+            return Err(Refusal::Clash(format!(
+                "the topology has an option {taken} of its own, which every Ringstorm topology has; rename it in the \
+                 topology's code"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl SettingArguments {
+    /// What was set: the file first, `-c` over it.
+    pub(super) fn config(&self) -> Result<Config, String> {
+        let mut config = Config::new();
+        if let Some(path) = &self.config_file {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                format!("the configuration file {path:?} cannot be read: {error}; check its path and permissions")
+            })?;
+            let origin = Origin::file(&path.to_string_lossy());
+            config = Config::from_json_text(&text, &origin).map_err(|error| error.to_string())?;
+        }
+        for setting in &self.settings {
+            config.set_from_text(setting, Origin::COMMAND_LINE).map_err(|error| error.to_string())?;
+        }
+        if let Some(cores) = self.cores {
+            config.set(keys::WORKER_CORES, cores, Origin::other("--workers-cores"));
+        }
+        Ok(config)
+    }
+}
+
+/// Reads a positive number of seconds; fractions are fine.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("not a number of seconds above 0".to_owned()),
+    }
+}

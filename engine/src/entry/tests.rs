@@ -1,0 +1,197 @@
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use ringstorm_runtime::{ErrorReport, Outcome, RunReport};
+use ringstorm_types::config::keys;
+
+use super::command_line::{Command, Refusal, parse};
+use super::screen::one_line;
+use super::signals::StopReason;
+use super::verdict::{Status, judge, throughput};
+use super::*;
+
+#[derive(Debug, Args)]
+struct Own {
+    #[arg(long)]
+    input: Option<OsString>,
+    #[arg(allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    std::iter::once("program").chain(words.iter().copied()).map(OsString::from).collect()
+}
+
+fn parsed(line: &[&str]) -> command_line::Parsed<Own> {
+    parse("test", words(line)).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+}
+
+#[test]
+fn arguments_arrive_byte_for_byte() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = ["a b", "", "-c", r#"{"k": [1, "x y"]}"#, "\"", "'", "$HOME", "--json", "-"];
+    let mut line = words(&["local", "-c", r#"k="v w""#, "--input", "x=y", "--"]);
+    line.extend(odd.map(OsString::from));
+    line.push(OsString::from_vec(vec![0xff, 0xfe]));
+    let parsed = parse::<Own>("test", line).unwrap();
+    assert_eq!(parsed.own.input, Some("x=y".into()));
+    assert_eq!(parsed.own.rest[..odd.len()], odd.map(OsString::from));
+    assert_eq!(parsed.own.rest[odd.len()], OsString::from_vec(vec![0xff, 0xfe]));
+    assert_eq!(parsed.command.settings().config().unwrap().get("k"), Some(&"v w".into()));
+}
+
+#[test]
+fn settings_come_from_the_file_then_from_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("settings.json");
+    std::fs::write(&file, r#"{"topology.max.spout.pending": 7, "topology.message.timeout.secs": 5}"#).unwrap();
+    let line =
+        ["local", "--config", file.to_str().unwrap(), "-c", "topology.max.spout.pending=9", "--workers-cores", "3"];
+    let config = parsed(&line).command.settings().config().unwrap();
+    assert_eq!(config.max_spout_pending().unwrap(), Some(9));
+    assert_eq!(config.message_timeout_secs().unwrap(), 5);
+    assert_eq!(config.worker_cores().unwrap(), Some(3));
+    assert_eq!(config.origin(keys::WORKER_CORES).unwrap().as_str(), "--workers-cores");
+
+    std::fs::write(&file, "{").unwrap();
+    for line in [&["local", "--config", file.to_str().unwrap()][..], &["describe", "-c", "nothing"]] {
+        let error = parsed(line).command.settings().config().unwrap_err();
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn times_must_be_positive() {
+    let duration = |text: &str| match parse::<Own>("test", words(&["local", "--duration", text])) {
+        Ok(parsed) => match parsed.command {
+            Command::Local(arguments) => arguments.duration,
+            Command::Describe(_) => None,
+        },
+        Err(_) => None,
+    };
+    assert_eq!(duration("1.5"), Some(Duration::from_millis(1500)));
+    for wrong in ["0", "-1", "nan", "inf", "1e300", "x", ""] {
+        assert_eq!(duration(wrong), None, "{wrong}");
+    }
+}
+
+#[derive(Debug, Args)]
+struct Clashing {
+    #[arg(long)]
+    config: bool,
+}
+
+#[derive(Debug, Args)]
+struct ClashingShort {
+    #[arg(short = 'c')]
+    count: bool,
+}
+
+#[test]
+fn options_that_clash_are_named() {
+    let text = |refusal| match refusal {
+        Refusal::Clash(text) => text,
+        Refusal::Usage(error) => panic!("{error}"),
+    };
+    assert!(text(parse::<Clashing>("test", words(&["local"])).unwrap_err()).contains("--config"));
+    assert!(text(parse::<ClashingShort>("test", words(&["local"])).unwrap_err()).contains("-c"));
+}
+
+#[test]
+fn the_command_line_is_sound_by_claps_own_checks() {
+    for line in [&["help"][..], &["local", "--help"], &["describe", "--help"], &[]] {
+        assert!(matches!(parse::<Own>("test", words(line)), Err(Refusal::Usage(_))));
+    }
+}
+
+#[test]
+fn illegal_names_and_failing_builds_are_one_line() {
+    for name in ["", " ", "a/b", "a:b", "a.b", "a\\b", ".."] {
+        let refused = run(name, |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err();
+        assert!(refused.contains("is not a legal topology name"), "{refused}");
+    }
+    let failing = |_: NoOptions| Err("no\nsuch \x1b[31mthing".into());
+    let refused = run("name", failing, words(&["local"])).unwrap_err();
+    assert_eq!(refused, r"name cannot be built: no\nsuch \u{1b}[31mthing");
+    let refused = run("name", |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err();
+    assert!(refused.contains("spout"), "{refused}");
+}
+
+fn report() -> RunReport {
+    RunReport {
+        outcome: Outcome::Completed,
+        drained: true,
+        pending: 0,
+        in_flight: 0,
+        errors: Vec::new(),
+        error_count: 0,
+        elapsed: Duration::from_millis(1234),
+        snapshots: Vec::new(),
+        cores_left_behind: 0,
+    }
+}
+
+#[test]
+fn the_verdict_tells_the_truth() {
+    let judged = |report: &RunReport, by| judge("words", report, by);
+    assert_eq!(
+        judged(&report(), None),
+        (Status::Done, "words has read all its input and is drained, after 1.23 s".into())
+    );
+    let stopped = RunReport { outcome: Outcome::Stopped, ..report() };
+    let expected = "words was stopped by Ctrl-C and is drained, after 1.23 s";
+    assert_eq!(judged(&stopped, Some("Ctrl-C")), (Status::Done, expected.into()));
+
+    for left in [
+        RunReport { pending: 1, ..stopped.clone() },
+        RunReport { in_flight: 12, ..report() },
+        RunReport { drained: false, cores_left_behind: 1, ..stopped.clone() },
+    ] {
+        let (status, text) = judged(&left, Some("SIGTERM"));
+        assert_eq!(status, Status::Left, "{text}");
+        assert!(text.starts_with("error: words ") && text.contains(keys::DRAIN_TIMEOUT_SECS), "{text}");
+    }
+    let (_, text) = judged(&RunReport { pending: 1, in_flight: 12_000, ..stopped }, None);
+    assert!(text.contains("1 message neither acked nor failed and 12,000 tuples not executed"), "{text}");
+
+    let (status, text) = judged(&RunReport { error_count: 3, ..report() }, None);
+    assert_eq!(status, Status::Errors);
+    assert!(text.contains("3 errors"), "{text}");
+
+    let failed = RunReport { outcome: Outcome::Failed("task 1 of lines\nis gone".into()), ..report() };
+    let (status, text) = judged(&failed, None);
+    assert_eq!((status, &*text), (Status::Failed, r"error: words failed after 1.23 s: task 1 of lines\nis gone"));
+}
+
+#[test]
+fn nothing_done_still_makes_a_line() {
+    let metrics = report().metrics();
+    assert!(throughput(&metrics, Duration::ZERO).starts_with("0 tuples emitted by spouts (0.00/s)"));
+    assert!(live::line(&metrics, &mut live::Before::default()).starts_with("1 s  emitted 0"));
+}
+
+#[test]
+fn texts_stay_on_their_line() {
+    let error = ErrorReport {
+        component: "count".into(),
+        task: 3,
+        text: "bad\r\n\x1b[2Jinput\tü\n".into(),
+        fatal: false,
+        since_start: Duration::ZERO,
+    };
+    assert_eq!(one_line(&error), r"count, task 3: bad\r\n\u{1b}[2Jinput ü");
+}
+
+#[test]
+fn the_first_reason_stands() {
+    let reason = StopReason::default();
+    assert!(reason.set("Ctrl-C") && !reason.set("SIGTERM"));
+    assert_eq!(reason.get().as_deref(), Some("Ctrl-C"));
+}
+
+#[test]
+fn exit_codes_are_as_documented() {
+    let statuses = [Status::Done, Status::Failed, Status::Usage, Status::Left, Status::Errors];
+    assert_eq!(statuses.map(|status| status as u8), [0, 1, 2, 3, 4]);
+}
