@@ -53,7 +53,7 @@ pub(crate) fn run(shell: &Shell) -> Result<Outcome, CommandError> {
         );
         // Property tests look for files of old failures; few cases, since each takes seconds.
         let run = run.environment("MIRIFLAGS", "-Zmiri-disable-isolation").environment("PROPTEST_CASES", "2");
-        let outcome = counted(run.environment("CARGO_TARGET_DIR", "target/miri").limit(Duration::from_secs(8 * 60)))?;
+        let outcome = counted(&run.environment("CARGO_TARGET_DIR", "target/miri").limit(Duration::from_secs(8 * 60)))?;
         if let Outcome::Passed(remark) = outcome {
             remarks.push(remark);
         }

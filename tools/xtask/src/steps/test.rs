@@ -16,7 +16,7 @@ pub(crate) const CORPUS_TESTS: &[(&str, &str, &str)] =
 /// # Errors
 /// One fails.
 pub(crate) fn tests(shell: &Shell) -> Result<Outcome, CommandError> {
-    counted(shell.cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]))
+    counted(&shell.cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]))
 }
 
 /// The examples in the documentation.
@@ -24,7 +24,7 @@ pub(crate) fn tests(shell: &Shell) -> Result<Outcome, CommandError> {
 /// # Errors
 /// One does not compile or fails.
 pub(crate) fn doctests(shell: &Shell) -> Result<Outcome, CommandError> {
-    counted(shell.cargo(["test", "--workspace", "--doc", "--locked", "--no-fail-fast"]))
+    counted(&shell.cargo(["test", "--workspace", "--doc", "--locked", "--no-fail-fast"]))
 }
 
 /// The model-checked protocols. They are compiled with other atomics, so in a target folder of their own.
@@ -35,7 +35,7 @@ pub(crate) fn loom(shell: &Shell) -> Result<Outcome, CommandError> {
     let arguments = ["test", "-p", "ringstorm-ring", "--release", "--test", "loom_*", "--locked"];
     let run =
         shell.cargo(arguments).environment("RUSTFLAGS", "--cfg loom").environment("CARGO_TARGET_DIR", "target/loom");
-    counted(run.limit(Duration::from_secs(15 * 60)))
+    counted(&run.limit(Duration::from_secs(15 * 60)))
 }
 
 /// The corpora of the fuzzers, by themselves.
@@ -52,8 +52,8 @@ pub(crate) fn fuzz_replay(shell: &Shell) -> Result<Outcome, CommandError> {
 }
 
 /// Runs tests; passes when some ran and all passed.
-pub(crate) fn counted(run: Run<'_>) -> Result<Outcome, CommandError> {
-    Ok(Outcome::Passed(run_counted(&run)?.to_string()))
+pub(crate) fn counted(run: &Run<'_>) -> Result<Outcome, CommandError> {
+    Ok(Outcome::Passed(run_counted(run)?.to_string()))
 }
 
 /// As [`counted`], for the numbers.

@@ -31,7 +31,7 @@ const SKIPPED_FOLDERS: &[&str] = &["target", ".git", "fuzz-target", "artifacts",
 /// Every text file below `root`, in the order of paths. What cannot be read as text is no text file.
 pub(crate) fn all(root: &Path) -> Vec<File> {
     let mut files = Vec::new();
-    visit(root, root, &mut |path| {
+    visit(root, &mut |path| {
         if let (Some(path_text), Ok(text)) = (relative(root, path), fs::read_to_string(path)) {
             files.push(File { path: path_text, text });
         }
@@ -43,7 +43,7 @@ pub(crate) fn all(root: &Path) -> Vec<File> {
 /// Folders of fuzz targets, from the root.
 pub(crate) fn fuzz_folders(root: &Path) -> Vec<String> {
     let mut folders = Vec::new();
-    visit(root, root, &mut |path| {
+    visit(root, &mut |path| {
         let is_fuzz_manifest = path.ends_with("fuzz/Cargo.toml");
         if let Some(folder) = path.parent().filter(|_| is_fuzz_manifest).and_then(|folder| relative(root, folder)) {
             folders.push(folder);
@@ -67,13 +67,13 @@ pub(crate) fn unreplayed_fuzz_folders(root: &Path) -> Vec<Finding> {
         .collect()
 }
 
-fn visit(root: &Path, folder: &Path, file: &mut impl FnMut(&Path)) {
+fn visit(folder: &Path, file: &mut impl FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && !SKIPPED_FOLDERS.iter().any(|skipped| name == *skipped) => {
-                visit(root, &path, file)
+                visit(&path, file);
             }
             Ok(kind) if kind.is_file() => file(&path),
             // Links lead to what is found elsewhere, or to what is not ours.
