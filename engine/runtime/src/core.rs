@@ -76,6 +76,8 @@ pub(crate) struct Core {
     pub(crate) locals: Vec<Option<LocalExecutor>>,
     /// Bolt executors with something to do, in turn.
     pub(crate) ready: VecDeque<u32>,
+    /// Bolt executors whose work may be woken from outside.
+    pub(crate) watched: Vec<u32>,
     /// Paused bolt executors, by index.
     pub(crate) paused: Vec<bool>,
     /// Links whose cores feed each bolt executor.
@@ -88,11 +90,14 @@ pub(crate) struct Core {
     pub(crate) status: Arc<CoreStatus>,
     pub(crate) commands: Arc<CommandBox>,
     pub(crate) events: EventSender,
+    /// The gates' version when executors last had their turn: what opened since makes the core run again.
+    pub(crate) gate_version_seen: u64,
     pub(crate) unsent_control: bool,
     /// Tell the coordinator whenever this core falls idle.
     pub(crate) report_idle: bool,
     pub(crate) idle_reported: bool,
     pub(crate) next_deadline_ns: u64,
+    pub(crate) next_tick_ns: u64,
     pub(crate) stopping: bool,
     pub(crate) idle_since_ns: u64,
     pub(crate) tick_payload: Vec<u8>,

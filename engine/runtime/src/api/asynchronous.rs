@@ -276,6 +276,10 @@ impl<B: AsyncBolt> CoreBolt for Asynchronous<B> {
         self.jobs.len() < self.concurrency
     }
 
+    fn is_woken_from_outside(&self) -> bool {
+        true
+    }
+
     fn has_work(&self) -> bool {
         !self.jobs.is_empty() && self.woken.as_ref().is_some_and(|woken| woken.is_woken())
     }

@@ -118,6 +118,10 @@ pub(crate) trait CoreBolt {
     fn is_ready(&self) -> bool {
         true
     }
+    /// Whether work may come up without an input, through a waker.
+    fn is_woken_from_outside(&self) -> bool {
+        false
+    }
     /// Whether `advance` has something to do now.
     fn has_work(&self) -> bool {
         false

@@ -170,6 +170,11 @@ impl BoltExecutor {
         self.current.is_some()
     }
 
+    /// Whether its tasks have work that comes from elsewhere than their inbox.
+    pub(crate) fn is_woken_from_outside(&self) -> bool {
+        self.tasks.iter().any(|task| task.bolt.is_woken_from_outside())
+    }
+
     pub(crate) fn in_progress(&self) -> usize {
         self.tasks.iter().map(|task| task.bolt.in_progress()).sum()
     }

@@ -67,6 +67,8 @@ pub(crate) struct SpoutTask {
     pub(crate) tracker: Tracker,
     pub(crate) context: TopologyContext,
     pub(crate) wait: Wait,
+    /// It has just said that its input has ended.
+    finished_now: bool,
     back_off_ns: u64,
     failures: Failures,
 }
@@ -79,6 +81,7 @@ impl SpoutTask {
             tracker,
             context,
             wait: Wait::Ready,
+            finished_now: false,
             back_off_ns: BACK_OFF_FIRST_NS,
             failures: Failures::default(),
         }
@@ -149,7 +152,10 @@ impl SpoutTask {
             }
             Next::Until(instant) => Wait::Until(crate::clock::ns_of(instant)),
             Next::Waiting => Wait::Woken,
-            Next::Finished => Wait::Finished,
+            Next::Finished => {
+                self.finished_now = true;
+                Wait::Finished
+            }
         };
         Ok(())
     }
@@ -180,6 +186,7 @@ pub(crate) struct SpoutExecutor {
     next_rotation_ns: u64,
     expiring: bool,
     outcomes: Vec<(u32, Outcome)>,
+    finished_now: bool,
     active: bool,
     chunk_calls: u32,
     pub(crate) failed: Vec<TaskFailure>,
@@ -223,6 +230,7 @@ impl SpoutExecutor {
             next_rotation_ns: settings.timeout_ns.map_or(u64::MAX, |timeout_ns| now_ns.saturating_add(timeout_ns)),
             expiring: false,
             outcomes: Vec::new(),
+            finished_now: false,
             active: false,
             chunk_calls: CHUNK_CALLS_MIN,
             failed: Vec::new(),
@@ -303,6 +311,13 @@ impl SpoutExecutor {
     /// One slice. Returns whether anything was done.
     #[inline]
     pub(crate) fn run(&mut self, transfer: &mut Transfer) -> bool {
+        let progress = self.run_slice(transfer);
+        // The end of an input is news for the coordinator, although nothing was emitted.
+        progress | std::mem::take(&mut self.finished_now)
+    }
+
+    #[inline]
+    fn run_slice(&mut self, transfer: &mut Transfer) -> bool {
         let mut progress = false;
         if !self.outcomes.is_empty() {
             self.deliver_outcomes(transfer);
@@ -374,6 +389,7 @@ impl SpoutExecutor {
         }));
         for task in &mut self.tasks {
             task.tracker.flush(transfer);
+            self.finished_now |= std::mem::take(&mut task.finished_now);
         }
         let failed = match result {
             Ok(Ok(go_on)) => return (emitted, go_on && self.gate.is_open(transfer)),

@@ -50,6 +50,8 @@ impl Core {
         progress |= self.run_spouts();
         self.end_turn(OpenFrame::WhenRead);
         if progress {
+            self.report_failures();
+            self.show_numbers();
             self.policy.work_arrived(self.transfer.now_ns);
             self.idle_since_ns = self.transfer.now_ns;
             self.idle_reported = false;
@@ -66,6 +68,8 @@ impl Core {
             spout.open();
         }
         self.report_failures();
+        self.show_numbers();
+        self.update_ticks();
         self.update_deadline();
         self.send_event(Event::Ready { core: self.index });
     }
@@ -137,6 +141,10 @@ impl Core {
                     enter(&self.status, executor.component_number, self.transfer.now_ns);
                     let stop = executor.execute(&run, &mut cursor, &mut budget, &mut self.transfer, &around);
                     leave(&self.status);
+                    if !executor.listed && executor.has_work() {
+                        executor.listed = true;
+                        self.ready.push_back(index);
+                    }
                     if stop == Stop::EndOfRun {
                         continue;
                     }
@@ -204,11 +212,11 @@ impl Core {
             }
         }
         // Asynchronous work is woken from outside and not by what comes in.
-        for index in 0..self.bolts.len() {
-            let executor = &mut self.bolts[index];
+        for index in &self.watched {
+            let executor = &mut self.bolts[*index as usize];
             if !executor.listed && executor.has_work() {
                 executor.listed = true;
-                self.ready.push_back(index as u32);
+                self.ready.push_back(*index);
                 progress = true;
             }
         }
@@ -260,8 +268,6 @@ impl Core {
         self.transfer.fresh = fresh;
         self.transfer.flush_acks();
         self.publish_control();
-        self.report_failures();
-        self.show_numbers();
     }
 
     /// Pauses or resumes the feeders of an inbox. Returns whether it has to be looked at again.
@@ -394,15 +400,23 @@ impl Core {
                 .iter()
                 .any(|link| link.control.has_available() || link.data.as_ref().is_some_and(|data| data.has_available()))
             || self.transfer.links.iter().any(|link| link.has_new_room())
-            || self.bolts.iter().any(|bolt| !bolt.listed && bolt.has_work())
+            || self.watched.iter().any(|index| {
+                let bolt = &self.bolts[*index as usize];
+                !bolt.listed && bolt.has_work()
+            })
             || self.spouts.iter().any(|spout| spout.is_woken())
     }
 
     fn update_deadline(&mut self) {
         let spouts = self.spouts.iter().filter_map(|spout| spout.next_deadline_ns());
         let ackers = self.ackers.iter().filter_map(|acker| acker.next_deadline_ns());
+        let own = spouts.chain(ackers).min().unwrap_or(u64::MAX);
+        self.next_deadline_ns = own.min(self.next_tick_ns);
+    }
+
+    fn update_ticks(&mut self) {
         let ticks = self.bolts.iter().filter_map(|bolt| bolt.tick.map(|tick| tick.next_ns));
-        self.next_deadline_ns = spouts.chain(ackers).chain(ticks).min().unwrap_or(u64::MAX);
+        self.next_tick_ns = ticks.min().unwrap_or(u64::MAX);
     }
 
     /// Gives tick tuples to the executors whose time has come.
@@ -433,6 +447,7 @@ impl Core {
                 transfer.counters.sent += 1;
             }
         }
+        self.update_ticks();
         self.update_deadline();
     }
 
@@ -443,6 +458,7 @@ impl Core {
                 Command::Deactivate => self.spouts.iter_mut().for_each(|spout| spout.set_active(false)),
                 Command::StopTicks => {
                     self.bolts.iter_mut().for_each(|bolt| bolt.tick = None);
+                    self.update_ticks();
                     self.update_deadline();
                 }
                 Command::ReportIdle => {
@@ -454,6 +470,8 @@ impl Core {
                         bolt.each_task(&mut self.transfer, "finish", |bolt, _, out| bolt.finish(out), false);
                     }
                     self.end_turn(OpenFrame::Go);
+                    self.report_failures();
+                    self.show_numbers();
                     self.send_event(Event::Finished);
                 }
                 Command::Snapshot(reply) => {

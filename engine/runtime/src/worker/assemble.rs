@@ -103,6 +103,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         }
     }
     let pause_links = bolts.iter().map(|bolt: &BoltExecutor| builder.pause_links(&bolt.component, &transfer)).collect();
+    let watched = (0..bolts.len() as u32).filter(|index| bolts[*index as usize].is_woken_from_outside()).collect();
     let (inbound, feeders) = ends.inbound.into_iter().unzip();
     Core {
         index,
@@ -116,6 +117,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         ackers,
         locals,
         ready: VecDeque::new(),
+        watched,
         marks: blueprint.marks,
         sources: blueprint.sources.clone(),
         component_numbers: blueprint.component_numbers.clone(),
@@ -129,6 +131,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         report_idle: false,
         idle_reported: false,
         next_deadline_ns: u64::MAX,
+        next_tick_ns: u64::MAX,
         stopping: false,
         idle_since_ns: now_ns,
         tick_payload: Vec::new(),
