@@ -89,6 +89,20 @@ impl Pending {
         before
     }
 
+    /// As [`Pending::insert`] for consecutive roots of one lane that were never used before.
+    #[inline]
+    pub fn insert_run(&mut self, first: RootId, message_ids: &[u64]) {
+        if let Some(place) = self.index.get(first.lane())
+            && self.lanes[place].window.append_run(first.sequence(), message_ids)
+        {
+            self.len += message_ids.len();
+            return;
+        }
+        for (root, message_id) in first.range(1, message_ids.len() as u32).zip(message_ids) {
+            self.insert(root, *message_id);
+        }
+    }
+
     /// Takes out the message id of a root whose tree is complete.
     #[inline]
     pub fn complete(&mut self, root: RootId) -> Option<u64> {

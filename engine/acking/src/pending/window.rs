@@ -62,6 +62,30 @@ impl Window {
         before
     }
 
+    /// Inserts message ids at consecutive sequence numbers that follow on all before; returns whether it could. It can
+    /// when there is room for them.
+    #[inline]
+    pub(super) fn append_run(&mut self, first: u64, message_ids: &[u64]) -> bool {
+        if self.span == 0 {
+            self.base = first;
+        }
+        let (length, top) = (message_ids.len() as u64, self.top());
+        if first != top || self.span + length > self.message_ids.len() as u64 {
+            return false;
+        }
+        let (mut sequence, mut rest) = (first, message_ids);
+        while !rest.is_empty() {
+            let slot = self.slot(sequence);
+            let (now, later) = rest.split_at(rest.len().min(64 - (sequence % 64) as usize));
+            self.message_ids[slot..slot + now.len()].copy_from_slice(now);
+            self.bits[slot / 64] |= (u64::MAX >> (64 - now.len())) << (sequence % 64);
+            (sequence, rest) = (step(sequence, now.len() as u64), later);
+        }
+        self.span += length;
+        self.count += message_ids.len();
+        true
+    }
+
     /// Takes out the message id at a sequence number.
     #[inline]
     pub(super) fn take(&mut self, sequence: u64) -> Option<u64> {

@@ -49,7 +49,17 @@ fn check(seed: u64, steps: u64, gaps: bool, mostly_ranges: bool) {
             RootId::new(next[lane].lane(), next[lane].sequence().wrapping_sub(random.below(reach)))
         };
         match random.below(100) {
-            0..30 => {
+            0..10 => {
+                let count = random.below(if mostly_ranges { 200 } else { 4 });
+                let ids: Vec<u64> = (0..count).map(|index| message_id + index).collect();
+                pending.insert_run(next[lane], &ids);
+                for (root, id) in next[lane].range(1, count as u32).zip(ids) {
+                    model.pending.insert(root, (id, model.rotation));
+                }
+                message_id += count;
+                next[lane] = next[lane].offset(count);
+            }
+            10..30 => {
                 for _ in 0..random.below(if mostly_ranges { 200 } else { 3 }) {
                     assert_eq!(pending.insert(next[lane], message_id), None);
                     model.pending.insert(next[lane], (message_id, model.rotation));

@@ -30,10 +30,9 @@ pub(crate) struct Tracker {
     pub(crate) emit_times: EmitTimes,
     /// Messages whose fate was settled within the emit, to be told when the call has returned.
     pub(crate) settled: Vec<(MessageId, Option<FailReason>)>,
-    /// Emits with a message id.
-    pub(crate) emitted_with_id: u64,
-    /// Consecutive roots that the acker has yet to hear of.
+    /// Consecutive roots that the pending table and the acker have yet to hear of, and their message ids.
     open: OpenRoots,
+    open_ids: [u64; OPEN_ROOTS_MAX as usize],
 }
 
 /// Roots of one lane in a row, each sent to as many positions.
@@ -56,14 +55,14 @@ impl Tracker {
             pending: Pending::new(),
             emit_times: EmitTimes::new(EMIT_TIME_RUNS_MAX),
             settled: Vec::new(),
-            emitted_with_id: 0,
             open: OpenRoots::default(),
+            open_ids: [0; OPEN_ROOTS_MAX as usize],
         }
     }
 
     #[inline]
     pub(crate) fn pending_count(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.open.count as usize
     }
 
     /// Emits to every subscriber of a stream and notes the message as pending.
@@ -113,23 +112,24 @@ impl Tracker {
             transfer.folder.forget(root);
             return self.settle(id, Some(FailReason::FailedBy { task: output.task }));
         }
-        self.emitted_with_id += 1;
-        self.pending.insert(root, id.0);
         if root != self.open.next || positions != self.open.positions || self.open.count >= OPEN_ROOTS_MAX {
             self.flush(transfer);
             self.open = OpenRoots { first: root, next: root, count: 0, positions };
         }
+        self.open_ids[self.open.count as usize] = id.0;
         self.open.count += 1;
         self.open.next = root.offset(1);
     }
 
-    /// Hands the open roots to their acker's folder. Called whenever the spout's calls pause, before the turn ends.
+    /// Hands the open roots to the pending table and their acker's folder. Called whenever the spout's calls pause, before
+    /// anything can be heard of them.
     #[inline]
     pub(crate) fn flush(&mut self, transfer: &mut Transfer) {
         let OpenRoots { first, count, positions, .. } = self.open;
         if count == 0 {
             return;
         }
+        self.pending.insert_run(first, &self.open_ids[..count as usize]);
         self.emit_times.record(first, count, transfer.now_ns);
         transfer.folder.init_derived_run(first, count, positions);
         self.open = OpenRoots::default();
@@ -137,7 +137,6 @@ impl Tracker {
 
     #[cold]
     fn settle(&mut self, id: MessageId, failed: Option<FailReason>) {
-        self.emitted_with_id += 1;
         self.settled.push((id, failed));
     }
 
