@@ -1,0 +1,128 @@
+//! Runs the examples as a user does.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// No run of these tests takes longer, even on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The executable of an example. `cargo test` builds all of them beside the tests; a test that is run in another way
+/// builds them itself.
+pub fn example(name: &str) -> PathBuf {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    let directory = DIRECTORY.get_or_init(|| {
+        let test = std::env::current_exe().unwrap();
+        test.ancestors().nth(2).unwrap().join("examples")
+    });
+    let path = directory.join(name);
+    if !path.exists() {
+        build_examples(directory);
+    }
+    path
+}
+
+fn build_examples(directory: &std::path::Path) {
+    let profile_directory = directory.parent().unwrap();
+    let profile = match profile_directory.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        other => other,
+    };
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "ringstorm", "--examples", "--profile", profile, "--target-dir"])
+        .arg(profile_directory.parent().unwrap())
+        .status();
+    assert!(built.unwrap().success(), "the examples cannot be built");
+}
+
+/// A process that is killed when it is dropped or takes too long.
+pub struct Process {
+    child: Child,
+    started: Instant,
+}
+
+impl Process {
+    pub fn start(name: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(example(name));
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self { child: command.spawn().unwrap(), started: Instant::now() }
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for the first byte on standard output, which says that tuples flow.
+    pub fn wait_for_output(&mut self) {
+        let mut byte = [0];
+        self.child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+    }
+
+    pub fn give(mut self, input: &[u8]) -> Self {
+        self.child.stdin.take().unwrap().write_all(input).unwrap();
+        self
+    }
+
+    pub fn close_error_output(&mut self) {
+        drop(self.child.stderr.take());
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Ended {
+        drop(self.child.stdin.take());
+        let read = |mut pipe: Box<dyn Read + Send>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                pipe.read_to_end(&mut bytes).unwrap();
+                bytes
+            })
+        };
+        let output = self.child.stdout.take().map(|pipe| read(Box::new(pipe)));
+        let errors = self.child.stderr.take().map(|pipe| read(Box::new(pipe)));
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(self.started.elapsed() < TIMEOUT, "the process does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let took = self.started.elapsed();
+        let text = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
+            String::from_utf8_lossy(&thread.map(|thread| thread.join().unwrap()).unwrap_or_default()).into_owned()
+        };
+        Ended { status, output: text(output), errors: text(errors), took }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What came of a process.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub output: String,
+    pub errors: String,
+    pub took: Duration,
+}
+
+impl Ended {
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "{self:#?}");
+        self
+    }
+}
+
+/// Runs an example to its end.
+pub fn run(name: &str, arguments: &[&str]) -> Ended {
+    Process::start(name, arguments).finish()
+}
+

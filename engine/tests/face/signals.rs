@@ -1,0 +1,48 @@
+//! Stopping from outside: the first signal drains, the second ends at once, the exit code says what came of it.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::processes::Process;
+
+#[test]
+fn ctrl_c_drains_and_says_so() {
+    for (signal, name) in [(Signal::INT, "Ctrl-C"), (Signal::TERM, "SIGTERM")] {
+        let mut process = Process::start("rolling_count", &["local", "--every", "0.1"]);
+        process.wait_for_output();
+        process.signal(signal);
+        let asked = Instant::now();
+        let ended = process.finish().expect_code(0);
+        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+        assert!(ended.errors.contains(&format!("{name}: taking nothing new and draining")), "{}", ended.errors);
+        assert!(ended.errors.contains(&format!("was stopped by {name} and is drained")), "{}", ended.errors);
+        assert!(ended.errors.contains("0 failed"), "{}", ended.errors);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let process = Process::start("blocking_bolt", &["local", "--calls", "100", "--wait-ms", "60000"]);
+    std::thread::sleep(Duration::from_millis(500));
+    process.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(200));
+    process.signal(Signal::INT);
+    let asked = Instant::now();
+    process.finish().expect_code(130);
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn what_was_left_is_counted() {
+    let arguments = ["local", "--calls", "100", "--wait-ms", "1500", "-c", "ringstorm.drain.timeout.secs=0.2"];
+    let process = Process::start("blocking_bolt", &arguments);
+    std::thread::sleep(Duration::from_millis(500));
+    process.signal(Signal::INT);
+    let ended = process.finish().expect_code(3);
+    let verdict = ended.errors.lines().last().unwrap();
+    assert!(verdict.starts_with("error: blocking_bolt was stopped by Ctrl-C"), "{verdict}");
+    assert!(verdict.contains("messages neither acked nor failed"), "{verdict}");
+    assert!(!verdict.contains(" 0 messages"), "{verdict}");
+    assert!(verdict.contains("ringstorm.drain.timeout.secs"), "{verdict}");
+}
