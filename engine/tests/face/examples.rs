@@ -7,9 +7,10 @@ fn exclamation() {
     let ended = run("exclamation", &["local", "--count", "7"]).expect_code(0);
     let mut lines: Vec<&str> = ended.output.lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, [
-        "bertels!!!!!!", "golda!!!!!!", "jackson!!!!!!", "mike!!!!!!", "mike!!!!!!", "nathan!!!!!!", "nathan!!!!!!"
-    ]);
+    assert_eq!(
+        lines,
+        ["bertels!!!!!!", "golda!!!!!!", "jackson!!!!!!", "mike!!!!!!", "mike!!!!!!", "nathan!!!!!!", "nathan!!!!!!"]
+    );
     assert!(ended.errors.contains("exclamation has read all its input and is drained"), "{}", ended.errors);
 }
 
@@ -30,11 +31,14 @@ fn custom_grouping() {
     let ended = run("custom_grouping", &["local", "--quiet"]).expect_code(0);
     let mut lines: Vec<&str> = ended.output.lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, [
-        "desk 0: 365 orders, 365 of them above 950 or from the north",
-        "desk 1: 333 orders, 16 of them above 950 or from the north",
-        "desk 2: 333 orders, 15 of them above 950 or from the north",
-    ]);
+    assert_eq!(
+        lines,
+        [
+            "desk 0: 365 orders, 365 of them above 950 or from the north",
+            "desk 1: 333 orders, 16 of them above 950 or from the north",
+            "desk 2: 333 orders, 15 of them above 950 or from the north",
+        ]
+    );
     assert_eq!(ended.errors, "");
 }
 

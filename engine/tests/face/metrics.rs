@@ -83,9 +83,8 @@ fn counters(metrics: &TopologyMetrics) -> Vec<u64> {
 fn what_was_transferred_was_executed() {
     const COUNT: u64 = 1_000_000;
     let (topology, calls) = two_stages(COUNT);
-    let running = LocalCluster::new()
-        .submit("totals", topology.build(&Config::new()).unwrap(), LocalOptions::default())
-        .unwrap();
+    let running =
+        LocalCluster::new().submit("totals", topology.build(&Config::new()).unwrap(), LocalOptions::default()).unwrap();
     let (observer, started) = (running.observer(), Instant::now());
     let readings = std::thread::spawn(move || {
         let mut history = MetricsHistory::new();

@@ -125,4 +125,3 @@ impl Ended {
 pub fn run(name: &str, arguments: &[&str]) -> Ended {
     Process::start(name, arguments).finish()
 }
-
