@@ -3,6 +3,18 @@
 //! A collector is lent for one call and cannot leave its thread: it holds references and is not `Send`. Code on other
 //! threads hands tuples to a spout through a [`channel`](crate::library::channel).
 //!
+//! ```compile_fail,E0277
+//! fn elsewhere(mut collector: ringstorm_runtime::BoltCollector<'static>) {
+//!     std::thread::spawn(move || collector.report_error("from another thread"));
+//! }
+//! ```
+//!
+//! ```compile_fail,E0277
+//! fn elsewhere(mut collector: ringstorm_runtime::SpoutCollector<'static>) {
+//!     std::thread::spawn(move || collector.report_error("from another thread"));
+//! }
+//! ```
+//!
 //! Emits never block. One that is refused (an undeclared stream, a tuple of another layout, a value that cannot be
 //! encoded, a tuple above `topology.tuple.max.bytes`) fails the call it was made in, with an error that names component
 //! and stream.
