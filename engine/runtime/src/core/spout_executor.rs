@@ -92,14 +92,20 @@ impl SpoutTask {
     /// Why the task is not to be asked for tuples now; `None` when it is.
     #[inline]
     fn why_not_asked(&self, now_ns: u64, max_pending: usize) -> Option<WhyIdle> {
-        match self.wait {
-            Wait::Ready => {}
-            Wait::Until(at_ns) if now_ns >= at_ns => {}
-            Wait::Woken | Wait::Until(_) if self.context.wake.take() => {}
-            Wait::Finished => return Some(WhyIdle::Finished),
-            _ => return Some(WhyIdle::NoData),
+        if self.wait == Wait::Finished {
+            return Some(WhyIdle::Finished);
         }
-        (self.tracker.pending_count() >= max_pending).then_some(WhyIdle::MaxPending)
+        // Before the waker is looked at: a task that cannot be asked now must stay woken until it can.
+        if self.tracker.pending_count() >= max_pending {
+            return Some(WhyIdle::MaxPending);
+        }
+        let is_due = match self.wait {
+            Wait::Ready => true,
+            Wait::Until(at_ns) => now_ns >= at_ns || self.context.wake.take(),
+            Wait::Woken => self.context.wake.take(),
+            Wait::Finished => false,
+        };
+        (!is_due).then_some(WhyIdle::NoData)
     }
 
     /// Calls `next_tuple` until it has nothing, something has to be looked at, or it emitted `calls` times.
@@ -252,10 +258,14 @@ impl SpoutExecutor {
         self.outcomes.is_empty() && self.tasks.iter().all(|task| task.wait == Wait::Finished)
     }
 
-    /// Whether a waker was woken that a task waits for.
+    /// Whether a waker was woken that a task waits for, and the task may be asked: else the core may park.
     pub(crate) fn is_woken(&self) -> bool {
-        let is_waiting = |task: &SpoutTask| matches!(task.wait, Wait::Woken | Wait::Until(_));
-        self.active && self.tasks.iter().any(|task| is_waiting(task) && task.context.wake.is_woken())
+        let is_waiting = |task: &SpoutTask| {
+            matches!(task.wait, Wait::Woken | Wait::Until(_)) && task.tracker.pending_count() < self.max_pending
+        };
+        self.active
+            && !matches!(self.why_idle, WhyIdle::HeldBy(_))
+            && self.tasks.iter().any(|task| is_waiting(task) && task.context.wake.is_woken())
     }
 
     pub(crate) fn open(&mut self) {
