@@ -218,11 +218,25 @@ mod tests {
         }
         std::thread::sleep(Duration::from_millis(30));
         let before = Instant::now();
-        let reading = clock.instant_at(clock.now_ns());
+        let reading = clock.origin + Duration::from_nanos(clock.now_ns());
         let after = Instant::now();
         // 50 microseconds on 80 milliseconds: far above the calibration error, far below a wrong scale.
         let slack = Duration::from_micros(50);
         assert!(reading + slack >= before && reading <= after + slack, "{}", clock.name());
+    }
+
+    #[test]
+    fn a_moment_before_and_one_after_now_are_found() {
+        let Ok(pair) = CpuPair::choose() else { return };
+        for clock in [Clock::choose(pair).unwrap(), Clock::from_instant()] {
+            let second_ns = 1_000_000_000;
+            let (before, now_ns) = (Instant::now(), clock.now_ns() + second_ns);
+            let (past, future) = (clock.instant_at(now_ns - second_ns), clock.instant_at(now_ns + second_ns));
+            let slack = Duration::from_micros(50);
+            let between = future - past;
+            assert!(between.abs_diff(Duration::from_secs(2)) < slack, "{between:?}, {}", clock.name());
+            assert!(past + slack >= before && past <= Instant::now() + slack, "{}", clock.name());
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use ringstorm::TopologyBuilder;
 use ringstorm_benches::arguments::Arguments;
-use ringstorm_benches::engine::{Bodies, EngineLeg, IdBolt, MeasuredSpout, Measure, NullBolt};
+use ringstorm_benches::engine::{Bodies, EngineLeg, IdBolt, Measure, MeasuredSpout, NullBolt};
 use ringstorm_benches::harness;
 
 const NAME: &str = "const_spout_id_bolt_null_bolt";

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use ringstorm::TopologyBuilder;
 use ringstorm_benches::arguments::Arguments;
-use ringstorm_benches::engine::{Bodies, EngineLeg, MeasuredSpout, Measure, NullBolt};
+use ringstorm_benches::engine::{Bodies, EngineLeg, Measure, MeasuredSpout, NullBolt};
 use ringstorm_benches::harness;
 
 const NAME: &str = "const_spout_null_bolt";

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use ringstorm::TopologyBuilder;
 use ringstorm_benches::arguments::Arguments;
-use ringstorm_benches::engine::{CountBolt, EngineLeg, MeasuredSpout, Measure, Words};
+use ringstorm_benches::engine::{CountBolt, EngineLeg, Measure, MeasuredSpout, Words};
 use ringstorm_benches::harness;
 
 const NAME: &str = "word_count";

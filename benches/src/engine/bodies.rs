@@ -9,9 +9,9 @@
 use ringstorm::{Bolt, BoltCollector, Declarer, Emitter, Input, Result, SimpleBolt, Tuple};
 
 use crate::checksum::Checksum;
+use crate::engine::Measure;
 use crate::engine::sink::Arrivals;
 use crate::engine::source::Stream;
-use crate::engine::Measure;
 use crate::payload::{BODY_BYTES, fill_body};
 
 /// 64 bytes: what one event of the raw ring holds.
