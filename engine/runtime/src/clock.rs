@@ -44,9 +44,15 @@ pub fn now_ns() -> u64 {
 }
 
 /// The instant `instant` on this clock; instants before its start give 0.
+///
+/// Counted from now and not from the start: the counter and the kernel's clock drift apart by some microseconds per
+/// second, which would be seconds after some days.
 pub fn ns_of(instant: Instant) -> u64 {
-    let clock = CLOCK.get_or_init(Clock::calibrate);
-    nanoseconds(instant.saturating_duration_since(clock.start))
+    let (now, now_ns) = (Instant::now(), now_ns());
+    match instant.checked_duration_since(now) {
+        Some(ahead) => now_ns.saturating_add(nanoseconds(ahead)),
+        None => now_ns.saturating_sub(nanoseconds(now - instant)),
+    }
 }
 
 /// A duration in whole nanoseconds, saturating after 584 years.

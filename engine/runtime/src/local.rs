@@ -243,10 +243,11 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         error_count: 0,
         throttle,
         ready: 0,
-        ended: 0,
+        ended: vec![false; blueprint.threads.len()],
         finished: 0,
         fatal: None,
         stop_requested: false,
+        is_ending: false,
         active: !options.inactive,
         started: Instant::now(),
     };

@@ -91,10 +91,6 @@ impl<const N: usize> Anchoring for [&dyn Anchor; N] {
 /// The union of the roots of several anchors; edges of anchors that share a root are XORed together.
 fn join<'s>(anchors: &[&(impl Anchor + ?Sized)], edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s> {
     let mut pairs: Vec<(u64, u64)> = Vec::new();
-    let mut add = |root: u64, edge: u64| match pairs.iter_mut().find(|(known, _)| *known == root) {
-        Some((_, value)) => *value ^= edge,
-        None => pairs.push((root, edge)),
-    };
     for anchor in anchors {
         let tree = anchor.tree();
         if tree.anchors == Anchors::None {
@@ -104,10 +100,19 @@ fn join<'s>(anchors: &[&(impl Anchor + ?Sized)], edges: &mut EdgeGenerator, scra
         tree.children.set(tree.children.get() ^ edge);
         match tree.anchors {
             Anchors::None => {}
-            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => add(root, edge),
-            Anchors::Many(many) => many.iter().for_each(|(root, _)| add(root, edge)),
+            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => pairs.push((root, edge)),
+            Anchors::Many(many) => pairs.extend(many.iter().map(|(root, _)| (root, edge))),
         }
     }
+    // Sorted, as a batch may well be anchored to tens of thousands of tuples.
+    pairs.sort_unstable_by_key(|(root, _)| *root);
+    pairs.dedup_by(|(root, edge), (known, value)| {
+        let same = root == known;
+        if same {
+            *value ^= *edge;
+        }
+        same
+    });
     match pairs[..] {
         [] => Anchors::None,
         [(root, edge)] => Anchors::Pair { root, edge },

@@ -28,7 +28,8 @@ use crate::api::declare::Declarer;
 use crate::api::emittable::Serialized;
 use crate::api::input::{AckHandle, Input, TupleCopy};
 use crate::api::spout::{Next, Spout};
-use crate::core::output::Untracked;
+use crate::core::failure::drop_safely;
+use crate::core::output::{Untracked, encode_text};
 use crate::error::Result;
 
 /// A bolt whose work awaits. `Ok` acks, an error fails, emits are anchored by themselves.
@@ -92,21 +93,14 @@ pub trait AsyncSpout: 'static {
 struct OwnedEmission {
     stream: String,
     id: Option<MessageId>,
-    schema: Schema,
-    payload: Vec<u8>,
-}
-
-impl OwnedEmission {
-    fn serialized(&self) -> Serialized<'_> {
-        Serialized { schema: &self.schema, payload: &self.payload }
-    }
+    /// The serialised tuple with its schema, or why it could not be serialised.
+    tuple: Result<(Schema, Vec<u8>), String>,
 }
 
 /// What a job emits with.
 #[derive(Clone, Default)]
 pub struct AsyncEmitter {
     emissions: Rc<RefCell<Vec<OwnedEmission>>>,
-    error: Rc<RefCell<Option<String>>>,
 }
 
 impl std::fmt::Debug for AsyncEmitter {
@@ -132,13 +126,13 @@ impl AsyncEmitter {
     }
 
     fn push<T: Tuple>(&self, stream: &str, id: Option<MessageId>, tuple: &T) {
-        let mut payload = Vec::with_capacity(Tuple::size_hint(tuple));
-        if let Err(error) = Tuple::serialize(tuple, &mut payload) {
-            self.error.borrow_mut().get_or_insert_with(|| format!("an emit to stream {stream}: {error}"));
-            return;
-        }
         let schema = schema_of::<T>(tuple);
-        self.emissions.borrow_mut().push(OwnedEmission { stream: stream.to_owned(), id, schema, payload });
+        let mut payload = Vec::with_capacity(Tuple::size_hint(tuple));
+        let tuple = match Tuple::serialize(tuple, &mut payload) {
+            Ok(()) => Ok((schema, payload)),
+            Err(error) => Err(format!("an emit to stream {stream}: {}", encode_text(&error, tuple, schema.fields()))),
+        };
+        self.emissions.borrow_mut().push(OwnedEmission { stream: stream.to_owned(), id, tuple });
     }
 }
 
@@ -226,18 +220,24 @@ impl<B: AsyncBolt> Asynchronous<B> {
 
 fn settle(job: Job, result: Result, collector: &mut BoltCollector<'_>) {
     let Job { handle, emitter, future, .. } = job;
-    drop(future);
-    for emission in emitter.emissions.take() {
-        if let Some(index) = collector.output.stream_index(&emission.stream) {
-            collector.emit_indexed(index, &handle, &emission.serialized());
+    let result = match drop_safely(future) {
+        Some(text) => result.and_then(|()| Err(format!("the drop of a job {text}").into())),
+        None => result,
+    };
+    for OwnedEmission { stream, tuple, .. } in emitter.emissions.take() {
+        match tuple {
+            Ok((schema, payload)) => {
+                if let Some(index) = collector.output.stream_index(&stream) {
+                    let tuple = Serialized { schema: &schema, payload: &payload };
+                    collector.emit_indexed(index, &handle, &tuple);
+                }
+            }
+            Err(text) => collector.output.refuse(text),
         }
     }
-    let failed = result
-        .err()
-        .map(|error| error.to_string())
-        .or_else(|| emitter.error.take())
-        .or_else(|| collector.output.refused.take().map(|text| *text));
-    match failed {
+    // Taken in any case: what is left would be laid to the next tuple.
+    let refused = collector.output.refused.take().map(|text| *text);
+    match result.err().map(|error| error.to_string()).or(refused) {
         None => collector.ack_deferred(handle),
         Some(text) => {
             collector.fail_deferred(handle);
@@ -294,6 +294,14 @@ impl<B: AsyncBolt> CoreBolt for Asynchronous<B> {
 
     fn in_progress(&self) -> usize {
         self.jobs.len()
+    }
+
+    fn give_up(&mut self, collector: &mut BoltCollector<'_>) {
+        for Job { handle, future, .. } in self.jobs.drain(..) {
+            collector.fail_deferred(handle);
+            // What its drop says is of no use any more: the task has failed already.
+            let _ = drop_safely(future);
+        }
     }
 
     fn wants_copies(&self) -> bool {
@@ -357,19 +365,24 @@ impl<S: AsyncSpout> Spout for AsynchronousSpout<S> {
         for (id, failed) in std::mem::take(&mut self.untold) {
             self.tell(id, failed);
         }
-        for emission in emitter.emissions.take() {
+        for OwnedEmission { stream, id, tuple } in emitter.emissions.take() {
             let SpoutCollector { transfer, output, tracker, .. } = &mut *collector;
-            let Some(index) = output.stream_index(&emission.stream) else { continue };
-            let tuple = emission.serialized();
-            match emission.id {
-                Some(id) => tracker.emit(output, transfer, index, id, &tuple),
-                None => output.emit(transfer, index, &tuple, &mut Untracked),
+            match (tuple, output.stream_index(&stream)) {
+                (Ok((schema, payload)), Some(index)) => {
+                    let tuple = Serialized { schema: &schema, payload: &payload };
+                    match id {
+                        Some(id) => tracker.emit(output, transfer, index, id, &tuple),
+                        None => output.emit(transfer, index, &tuple, &mut Untracked),
+                    }
+                }
+                (Ok(_), None) => collector.refuse(id),
+                (Err(text), _) => {
+                    output.refuse(text);
+                    collector.refuse(id);
+                }
             }
         }
-        match emitter.error.take() {
-            Some(text) => Err(text.into()),
-            None => result,
-        }
+        result
     }
 
     fn ack(&mut self, id: MessageId) {

@@ -135,6 +135,10 @@ pub(crate) trait CoreBolt {
     fn in_progress(&self) -> usize {
         0
     }
+    /// Fails the inputs that are taken and not done: what works on them is about to be dropped.
+    fn give_up(&mut self, collector: &mut BoltCollector<'_>) {
+        let _ = collector;
+    }
     /// Inputs must be copied to the inbox first, since they outlive the call.
     fn wants_copies(&self) -> bool {
         false

@@ -61,7 +61,7 @@ impl BoltCollector<'_> {
     /// Emits to one task that subscribes to a direct stream.
     pub fn emit_direct<T: Tuple>(&mut self, target: TaskId, stream: &str, anchors: impl Anchoring, tuple: &T) {
         if let Some(index) = self.output.stream_index(stream) {
-            self.output.emit_direct(self.transfer, target, index, tuple, &mut BoltCopies(anchors));
+            self.output.emit_direct(self.transfer, target, index, tuple, &mut BoltCopies::new(anchors));
         }
     }
 
@@ -78,9 +78,13 @@ impl BoltCollector<'_> {
         }
     }
 
-    /// The tuple is done. Acking twice, or after failing, does nothing.
+    /// The tuple is done. Acking twice, or after failing, does nothing. After an emit of the same call was refused the
+    /// tuple fails instead: what should have come of it is not complete.
     #[inline]
     pub fn ack(&mut self, input: &Input<'_>) {
+        if self.output.refused.is_some() {
+            return self.fail(input);
+        }
         if input.settled.replace(true) {
             return;
         }
@@ -102,8 +106,14 @@ impl BoltCollector<'_> {
         self.fail_tree(input.tree.anchors);
     }
 
-    /// The deferred tuple is done.
+    /// The deferred tuple is done; as for [`BoltCollector::ack`], it fails after a refused emit of the same call.
     pub fn ack_deferred(&mut self, handle: AckHandle) {
+        if self.output.refused.is_some() {
+            return self.fail_deferred(handle);
+        }
+        if !handle.has_duty {
+            return;
+        }
         if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
             stats.acked += 1;
             stats.record_process(self.transfer.now_ns.saturating_sub(handle.received_ns), 1);
@@ -113,6 +123,9 @@ impl BoltCollector<'_> {
 
     /// Fails every tree of the deferred tuple.
     pub fn fail_deferred(&mut self, handle: AckHandle) {
+        if !handle.has_duty {
+            return;
+        }
         if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
             stats.failed += 1;
         }
@@ -132,7 +145,7 @@ impl BoltCollector<'_> {
 
     /// Reports an error with this component and task; nothing fails.
     pub fn report_error(&mut self, error: impl std::fmt::Display) {
-        self.output.reported.push(error.to_string());
+        self.output.reported.push(|| error.to_string());
     }
 
     /// Whether the subscribers have room. Emitting more than a call's worth without it costs memory, nothing else.
@@ -143,7 +156,7 @@ impl BoltCollector<'_> {
 
     #[inline]
     pub(crate) fn emit_indexed<E: Emittable>(&mut self, stream_index: usize, anchors: impl Anchoring, tuple: &E) {
-        self.output.emit(self.transfer, stream_index, tuple, &mut BoltCopies(anchors));
+        self.output.emit(self.transfer, stream_index, tuple, &mut BoltCopies::new(anchors));
     }
 
     #[inline]
@@ -245,7 +258,7 @@ impl SpoutCollector<'_> {
 
     /// Emits to a named stream, with or without a message id.
     pub fn emit_to<T: Tuple>(&mut self, stream: &str, id: Option<MessageId>, tuple: &T) {
-        let Some(index) = self.output.stream_index(stream) else { return };
+        let Some(index) = self.output.stream_index(stream) else { return self.refuse(id) };
         match id {
             Some(id) => self.tracker.emit(self.output, self.transfer, index, id, tuple),
             None => self.output.emit(self.transfer, index, tuple, &mut crate::core::output::Untracked),
@@ -254,12 +267,20 @@ impl SpoutCollector<'_> {
 
     /// Emits to one task that subscribes to a direct stream, with or without a message id.
     pub fn emit_direct<T: Tuple>(&mut self, target: TaskId, stream: &str, id: Option<MessageId>, tuple: &T) {
-        let Some(index) = self.output.stream_index(stream) else { return };
+        let Some(index) = self.output.stream_index(stream) else { return self.refuse(id) };
         match id {
             Some(id) => self.tracker.emit_direct(self.output, self.transfer, target, index, id, tuple),
             None => {
                 self.output.emit_direct(self.transfer, target, index, tuple, &mut crate::core::output::Untracked);
             }
+        }
+    }
+
+    /// A message that was emitted to no stream has failed.
+    #[cold]
+    pub(crate) fn refuse(&mut self, id: Option<MessageId>) {
+        if let Some(id) = id {
+            self.tracker.refuse(id, self.output.task);
         }
     }
 
@@ -270,6 +291,6 @@ impl SpoutCollector<'_> {
 
     /// Reports an error with this component and task; nothing fails.
     pub fn report_error(&mut self, error: impl std::fmt::Display) {
-        self.output.reported.push(error.to_string());
+        self.output.reported.push(|| error.to_string());
     }
 }

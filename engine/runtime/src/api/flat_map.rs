@@ -14,6 +14,7 @@ use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::declare::Declarer;
 use crate::api::input::{AckHandle, Input, TupleRef};
+use crate::core::failure::drop_safely;
 use crate::error::Result;
 
 /// A bolt that turns each tuple into any number of tuples on its default stream. Emits are anchored by themselves; the
@@ -186,6 +187,14 @@ impl<F: FlatMap> CoreBolt for FlatMapping<F> {
 
     fn in_progress(&self) -> usize {
         usize::from(self.suspended.is_some())
+    }
+
+    fn give_up(&mut self, collector: &mut BoltCollector<'_>) {
+        if let Some(Suspended { iterator, handle }) = self.suspended.take() {
+            collector.fail_deferred(handle);
+            // What its drop says is of no use any more: the task has failed already.
+            let _ = drop_safely(iterator);
+        }
     }
 
     fn wants_copies(&self) -> bool {

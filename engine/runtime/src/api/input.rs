@@ -162,9 +162,12 @@ impl<'a> Input<'a> {
     }
 
     /// Takes the duty to ack from this call: the handle acks or fails the tuple later, from a later call.
+    ///
+    /// There is one duty. A handle that is taken after it, or after the tuple was acked or failed, can be anchored to,
+    /// but to ack or fail it does nothing.
     pub fn defer(&self) -> AckHandle {
-        self.settled.set(true);
         AckHandle {
+            has_duty: !self.settled.replace(true),
             tree: OwnedTree::new(&self.tree),
             input_index: self.input_index,
             received_ns: self.received_ns,
@@ -182,6 +185,8 @@ impl<'a> Input<'a> {
 #[derive(Debug)]
 pub struct AckHandle {
     pub(crate) tree: OwnedTree,
+    /// Whether this is the handle that acks or fails the tuple.
+    pub(crate) has_duty: bool,
     pub(crate) input_index: u16,
     pub(crate) received_ns: u64,
     not_send: PhantomData<*mut ()>,

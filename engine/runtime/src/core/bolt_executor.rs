@@ -17,7 +17,7 @@ use crate::api::bolt::{CoreBolt, Step};
 use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::{Input, Source, TreeState, TupleRef};
-use crate::core::failure::{Failures, TaskFailure, panic_text};
+use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text, too_often};
 use crate::core::gate::Gate;
 use crate::core::output::TaskOutput;
 use crate::core::stats::{InboxStats, InputStats};
@@ -79,8 +79,12 @@ pub(crate) struct BoltExecutor {
     /// Ready and so in the core's list.
     pub(crate) listed: bool,
     pub(crate) tick: Option<Tick>,
+    /// Ticks that wait to be executed.
+    pub(crate) ticks_waiting: u64,
     pub(crate) failed: Vec<TaskFailure>,
     pub(crate) failure_limit: u32,
+    /// A task has failed for good: no user code of this executor runs any more, and the run is ending.
+    has_given_up: bool,
 }
 
 /// Tick tuples of an executor.
@@ -154,15 +158,17 @@ impl BoltExecutor {
             taken: 0,
             listed: false,
             tick,
+            ticks_waiting: 0,
             failed: Vec::new(),
             failure_limit,
+            has_given_up: false,
         }
     }
 
     /// Whether runs may be executed where they lie instead of being copied to the inbox.
     #[inline]
     pub(crate) fn runs_in_place(&mut self, transfer: &Transfer) -> bool {
-        !self.wants_copies && self.current.is_none() && self.gate.is_open(transfer)
+        !self.wants_copies && !self.has_given_up && self.current.is_none() && self.gate.is_open(transfer)
     }
 
     /// Tuples in the frame in hand that were not executed yet.
@@ -180,12 +186,13 @@ impl BoltExecutor {
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.tasks.iter().any(|task| task.bolt.has_work())
+        !self.has_given_up && self.tasks.iter().any(|task| task.bolt.has_work())
     }
 
     /// Whether the executor has anything to do once it may run.
     pub(crate) fn is_ready(&self, transfer: &Transfer, outlet: u32) -> bool {
-        self.current.is_some() || !transfer.outlets[outlet as usize].is_empty() || self.has_work()
+        let has_input = self.current.is_some() || !transfer.outlets[outlet as usize].is_empty();
+        !self.has_given_up && has_input || self.has_work()
     }
 
     /// One slice. Returns whether anything was done.
@@ -212,7 +219,7 @@ impl BoltExecutor {
     }
 
     fn takes_input(&self) -> bool {
-        !self.wants_copies || self.tasks.iter().all(|task| task.bolt.is_ready())
+        !self.has_given_up && (!self.wants_copies || self.tasks.iter().all(|task| task.bolt.is_ready()))
     }
 
     /// Goes on with the frame in hand until it ends, the slice ends, or something holds.
@@ -266,6 +273,9 @@ impl BoltExecutor {
             let outcome = self.execute_chunk(run, cursor, chunk, source, input_index, transfer);
             let done = u64::from(cursor.index() - first);
             self.taken += done;
+            if source_task == 0 {
+                self.ticks_waiting = self.ticks_waiting.saturating_sub(done);
+            }
             budget.tuples -= (done as u32).min(budget.tuples);
             self.end_chunk(input_index, done, transfer);
             if let Err(failure) = outcome {
@@ -380,13 +390,17 @@ impl BoltExecutor {
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
                 task.bolt.advance(&mut collector)
             }));
+            let refused = task.output.refused.take();
             let failure = match result {
-                Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(panic) => Some(format!("panicked: {}", panic_text(&*panic))),
+                Ok(Ok(_)) => refused.map(|text| ChunkFailure { task: index, text: *text, rebuild: false }),
+                Ok(Err(error)) => Some(ChunkFailure { task: index, text: error.to_string(), rebuild: true }),
+                Err(panic) => {
+                    let text = format!("panicked: {}", panic_text(&*panic));
+                    Some(ChunkFailure { task: index, text, rebuild: true })
+                }
             };
-            if let Some(text) = failure {
-                self.settle_failure(ChunkFailure { task: index, text, rebuild: true }, transfer);
+            if let Some(failure) = failure {
+                self.settle_failure(failure, transfer);
             }
             transfer.now_ns = crate::clock::now_ns();
         }
@@ -394,34 +408,60 @@ impl BoltExecutor {
     }
 
     /// Reports a failure and, where the task's memory is in doubt, rebuilds it.
+    #[cold]
     fn settle_failure(&mut self, failure: ChunkFailure, transfer: &mut Transfer) {
-        let Self { tasks, factory, failed, component, failure_limit, .. } = self;
-        let task = &mut tasks[failure.task];
-        let mut fatal = false;
-        let mut text = failure.text;
-        if failure.rebuild {
-            text.push_str("; the task was rebuilt and what it held in memory is lost");
-            fatal = task.failures.add(transfer.now_ns) >= *failure_limit;
-            let (context, bolt) = (&task.context, &mut task.bolt);
-            let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                // The old one goes first: it may hold what the new one needs, such as a file or a port.
-                *bolt = Box::new(Gone);
-                *bolt = factory();
-                bolt.prepare(context)
-            }));
-            match rebuilt {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    text = format!("{text}; rebuilding it failed: {error}");
-                    fatal = true;
-                }
-                Err(panic) => {
-                    text = format!("{text}; rebuilding it panicked: {}", panic_text(&*panic));
-                    fatal = true;
-                }
+        let ChunkFailure { task: index, mut text, rebuild } = failure;
+        let task = &mut self.tasks[index];
+        if !rebuild {
+            task.output.reported.push(|| text);
+            return;
+        }
+        let mut fatal = task.failures.add(transfer.now_ns) >= self.failure_limit;
+        text = if fatal {
+            format!("{text}; {}", too_often(self.failure_limit))
+        } else {
+            format!("{text}; the task was rebuilt and what it held in memory is lost")
+        };
+        let (inputs, gate) = (&mut self.inputs[..], &mut self.gate);
+        let mut collector = BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
+        task.bolt.give_up(&mut collector);
+        // The old one goes first: it may hold what the new one needs, such as a file or a port.
+        if let Some(dropped) = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone))) {
+            text = format!("{text}; dropping the old one {dropped}");
+        }
+        let (context, bolt, factory) = (&task.context, &mut task.bolt, &self.factory);
+        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            if fatal {
+                return Ok(());
+            }
+            *bolt = factory();
+            bolt.prepare(context)
+        }));
+        match rebuilt {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                text = format!("{text}; rebuilding it failed: {error}");
+                fatal = true;
+            }
+            Err(panic) => {
+                text = format!("{text}; rebuilding it panicked: {}", panic_text(&*panic));
+                fatal = true;
             }
         }
-        failed.push(TaskFailure { component: component.clone(), task: task.context.task, text, fatal });
+        self.has_given_up |= fatal;
+        let task = task.context.task;
+        self.failed.push(TaskFailure { component: self.component.clone(), task, text, fatal });
+    }
+
+    /// Drops the code of each task, at the end.
+    pub(crate) fn drop_tasks(&mut self) {
+        let Self { tasks, failed, component, .. } = self;
+        for task in tasks {
+            if let Some(text) = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone))) {
+                let (component, task) = (component.clone(), task.context.task);
+                failed.push(TaskFailure { component, task, text: format!("its drop {text}"), fatal: false });
+            }
+        }
     }
 
     /// Runs a life-cycle call of each task, with failures reported.

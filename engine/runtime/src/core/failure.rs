@@ -35,6 +35,17 @@ impl Failures {
     }
 }
 
+/// Why a task is not rebuilt any more.
+pub(crate) fn too_often(limit: u32) -> String {
+    format!("it has failed {limit} times within a minute, which is ringstorm.task.failure.limit, so the run ends")
+}
+
+/// Drops what users made. Says so if that panicked.
+pub(crate) fn drop_safely(value: impl Sized) -> Option<String> {
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(value)));
+    dropped.err().map(|panic| format!("panicked: {}", panic_text(&*panic)))
+}
+
 /// What a panic said.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic

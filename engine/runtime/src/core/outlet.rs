@@ -55,6 +55,8 @@ pub(crate) struct Outlet {
     sealed: VecDeque<Vec<u8>>,
     sealed_bytes: usize,
     sealed_tuples: usize,
+    /// Bytes of the anchors of joined tuples in the open frame, which its length leaves out.
+    joined_bytes: usize,
     /// Listed among those that the end of the turn looks at.
     pub(crate) listed: bool,
 }
@@ -84,6 +86,7 @@ impl Outlet {
 
     /// Moves the open frame behind the sealed ones.
     pub(crate) fn seal(&mut self) {
+        self.joined_bytes = 0;
         if !self.writer.is_empty() {
             self.sealed_tuples += self.writer.tuple_count() as usize;
             let frame = self.writer.take();
@@ -119,7 +122,17 @@ impl Outlet {
             self.sealed_tuples -= tuples;
             return Some(frame);
         }
+        self.joined_bytes = 0;
         (!self.writer.is_empty()).then(|| self.writer.take())
+    }
+
+    /// Notes that the tuple that was appended last belongs to this many trees. A frame ends when its joined tuples have
+    /// as many bytes of anchors as it may have of tuples: they may well be the larger part.
+    pub(crate) fn note_joined(&mut self, roots: usize, frame_bytes: usize) {
+        self.joined_bytes += 16 * roots;
+        if self.joined_bytes >= frame_bytes {
+            self.seal();
+        }
     }
 
     /// Puts a frame back in front, whole.

@@ -7,7 +7,7 @@
 
 use ringstorm_acking::{EdgeGenerator, RootId};
 use ringstorm_frame::Anchors;
-use ringstorm_tuple::{LayoutHash, Schema};
+use ringstorm_tuple::{EncodeError, FieldRef, Fields, LayoutHash, MAX_DEPTH, Schema};
 use ringstorm_types::{StreamId, TaskId};
 
 use crate::api::anchor::Anchoring;
@@ -58,8 +58,29 @@ pub(crate) struct TaskOutput {
     /// Why an emit of the running call was refused.
     pub(crate) refused: Option<Box<String>>,
     /// What user code reported and has yet to be handed on.
-    pub(crate) reported: Vec<String>,
+    pub(crate) reported: Reports,
     pub(crate) scratch: Vec<u8>,
+}
+
+/// Texts kept of what a task reports in one turn.
+const REPORTS_PER_TURN: usize = 8;
+
+/// What a task reported since its core last told the coordinator. However much a task reports, the first texts are kept
+/// and the others are counted, so that errors cost neither memory nor time.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    pub(crate) texts: Vec<String>,
+    pub(crate) more: u64,
+}
+
+impl Reports {
+    pub(crate) fn push(&mut self, text: impl FnOnce() -> String) {
+        if self.texts.len() < REPORTS_PER_TURN {
+            self.texts.push(text());
+        } else {
+            self.more += 1;
+        }
+    }
 }
 
 /// Gives the anchors of each copy of one emit.
@@ -88,15 +109,27 @@ impl Copies for SpoutCopies {
 }
 
 /// Copies of a bolt's tuple.
-pub(crate) struct BoltCopies<A>(pub(crate) A);
+pub(crate) struct BoltCopies<A> {
+    anchors: A,
+    tracked: bool,
+}
+
+impl<A> BoltCopies<A> {
+    #[inline]
+    pub(crate) fn new(anchors: A) -> Self {
+        Self { anchors, tracked: false }
+    }
+}
 
 impl<A: Anchoring> Copies for BoltCopies<A> {
     #[inline]
     fn next<'s>(&mut self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s> {
-        self.0.next_copy(edges, scratch)
+        let anchors = self.anchors.next_copy(edges, scratch);
+        self.tracked = !matches!(anchors, Anchors::None);
+        anchors
     }
     fn tracked(&self) -> bool {
-        true
+        self.tracked
     }
 }
 
@@ -150,7 +183,7 @@ impl TaskOutput {
         let sent = transfer.send(only.outlet, self.task, stream.number, only.task, anchors, tuple, only.in_cycle);
         if let Err(error) = sent {
             self.streams[stream_index].transferred -= 1;
-            self.refuse_route(transfer, stream_index, 0, &error, copies.tracked());
+            self.refuse_route(transfer, stream_index, 0, &error, copies.tracked(), tuple);
         }
     }
 
@@ -187,21 +220,23 @@ impl TaskOutput {
             }
         }
         if let Some((position, error)) = failure {
-            self.refuse_route(transfer, stream_index, position, &error, copies.tracked());
+            self.refuse_route(transfer, stream_index, position, &error, copies.tracked(), tuple);
         }
     }
 
     #[cold]
-    fn refuse_route(
+    #[inline(never)]
+    fn refuse_route<E: Emittable>(
         &mut self,
         transfer: &mut Transfer,
         stream_index: usize,
         position: usize,
         error: &SendError,
         tracked: bool,
+        tuple: &E,
     ) {
         let cycle = self.streams[stream_index].routes[position].cycle_name.clone();
-        self.refuse_send(transfer, stream_index, error, &cycle, tracked);
+        self.refuse_send(transfer, stream_index, error, &cycle, tracked, tuple);
     }
 
     /// Emits to one task of a direct stream.
@@ -235,7 +270,7 @@ impl TaskOutput {
         };
         match result {
             Ok(()) => stream.transferred += 1,
-            Err(error) => self.refuse_send(transfer, stream_index, &error, &cycle, copies.tracked()),
+            Err(error) => self.refuse_send(transfer, stream_index, &error, &cycle, copies.tracked(), tuple),
         }
     }
 
@@ -283,34 +318,42 @@ impl TaskOutput {
 
     #[cold]
     #[inline(never)]
-    fn refuse_send(
+    fn refuse_send<E: Emittable>(
         &mut self,
         transfer: &mut Transfer,
         stream_index: usize,
         error: &SendError,
         cycle: &str,
         tracked: bool,
+        tuple: &E,
     ) {
-        let stream = &self.streams[stream_index].id;
+        let OutputStream { id: stream, schema, .. } = &self.streams[stream_index];
         if let SendError::CycleFull { max_bytes } = error {
             transfer.counters.refused += 1;
             transfer.counters.refused_unanchored += u64::from(!tracked);
-            let text = format!(
-                "cycle {cycle} emits more than it consumes: it holds more than ringstorm.cycle.limit.bytes \
-                 ({max_bytes} bytes), so an emit of {} to stream {stream} was refused",
-                self.component
-            );
+            let component = &self.component;
+            let text = || {
+                format!(
+                    "cycle {cycle} emits more than it consumes: it holds more than ringstorm.cycle.limit.bytes \
+                     ({max_bytes} bytes), so an emit of {component} to stream {stream} was refused"
+                )
+            };
             if tracked {
+                let text = text();
                 self.refuse(text);
             } else {
                 self.reported.push(text);
             }
             return;
         }
+        let error = match error {
+            SendError::Encode(error) => encode_text(error, tuple, schema.fields()),
+            error => error.to_string(),
+        };
         self.refuse(format!("component {} could not emit to stream {stream}: {error}", self.component));
     }
 
-    fn refuse(&mut self, text: String) {
+    pub(crate) fn refuse(&mut self, text: String) {
         self.refused.get_or_insert_with(|| Box::new(text));
     }
 }
@@ -342,6 +385,28 @@ impl OutputStream {
             emitted: 0,
             transferred: 0,
         }
+    }
+}
+
+/// Why a tuple cannot be encoded, with the field that is at fault where it can be told.
+#[cold]
+pub(crate) fn encode_text<E: Emittable>(error: &EncodeError, tuple: &E, fields: &Fields) -> String {
+    let at_fault = match error {
+        EncodeError::TooDeep => (0..tuple.field_count()).find(|index| is_too_deep(tuple.field(*index), MAX_DEPTH)),
+        _ => None,
+    };
+    match at_fault.and_then(|index| fields.get(index)) {
+        Some(field) => format!("field {field:?}: {error}"),
+        None => error.to_string(),
+    }
+}
+
+/// Whether a value nests lists and maps more than `depth` deep. Looks no deeper, so the stack is safe.
+fn is_too_deep(value: FieldRef<'_>, depth: usize) -> bool {
+    match value {
+        FieldRef::List(items) => depth == 0 || items.iter().any(|item| is_too_deep(item, depth - 1)),
+        FieldRef::Map(entries) => depth == 0 || entries.iter().any(|(_, entry)| is_too_deep(entry, depth - 1)),
+        _ => false,
     }
 }
 

@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ringstorm_acking::{FailReason, Outcome, RootId};
+use ringstorm_acking::{FailReason, Outcome, Pending, RootId};
 use ringstorm_types::{ComponentId, ExecutorId, MessageId};
 
 use crate::api::collector::SpoutCollector;
 use crate::api::context::TopologyContext;
 use crate::api::spout::{Next, Spout};
-use crate::core::failure::{Failures, TaskFailure, panic_text};
+use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text, too_often};
 use crate::core::gate::Gate;
 use crate::core::output::TaskOutput;
 use crate::core::stats::LazyHistogram;
@@ -138,7 +138,7 @@ impl SpoutTask {
             }
         };
         if let Some(refused) = self.output.refused.take() {
-            self.output.reported.push(*refused);
+            self.output.reported.push(|| *refused);
         }
         let failed = !self.tracker.settled.is_empty() && tell_settled(self, stats);
         self.wait = match next {
@@ -258,14 +258,17 @@ impl SpoutExecutor {
         self.outcomes.is_empty() && self.tasks.iter().all(|task| task.wait == Wait::Finished)
     }
 
-    /// Whether a waker was woken that a task waits for, and the task may be asked: else the core may park.
-    pub(crate) fn is_woken(&self) -> bool {
-        let is_waiting = |task: &SpoutTask| {
-            matches!(task.wait, Wait::Woken | Wait::Until(_)) && task.tracker.pending_count() < self.max_pending
-        };
+    /// Whether a waker was woken that a task waits for. One that may not be asked now is not waited for either.
+    pub(crate) fn is_woken(&mut self, transfer: &Transfer) -> bool {
+        let is_waiting = |task: &SpoutTask| matches!(task.wait, Wait::Woken | Wait::Until(_));
         self.active
-            && !matches!(self.why_idle, WhyIdle::HeldBy(_))
-            && self.tasks.iter().any(|task| is_waiting(task) && task.context.wake.is_woken())
+            && self.gate.is_open(transfer)
+            && self.askable().any(|task| is_waiting(task) && task.context.wake.is_woken())
+    }
+
+    /// Tasks with fewer messages pending than their limit.
+    fn askable(&self) -> impl Iterator<Item = &SpoutTask> {
+        self.tasks.iter().filter(|task| task.tracker.pending_count() < self.max_pending)
     }
 
     pub(crate) fn open(&mut self) {
@@ -284,6 +287,16 @@ impl SpoutExecutor {
 
     pub(crate) fn close(&mut self) {
         self.call_each("close", Spout::close);
+    }
+
+    /// Drops the code of each task, at the end.
+    pub(crate) fn drop_tasks(&mut self) {
+        for index in 0..self.tasks.len() {
+            let spout = std::mem::replace(&mut self.tasks[index].spout, Box::new(Gone));
+            if let Some(text) = drop_safely(spout) {
+                self.report(index, format!("its drop {text}"), false);
+            }
+        }
     }
 
     pub(crate) fn set_active(&mut self, active: bool) {
@@ -309,9 +322,11 @@ impl SpoutExecutor {
     }
 
     /// The next instant at which something is to be done without being woken.
-    pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        let waits = self.tasks.iter().filter_map(|task| match task.wait {
-            Wait::Until(at_ns) if self.active => Some(at_ns),
+    pub(crate) fn next_deadline_ns(&mut self, transfer: &Transfer) -> Option<u64> {
+        // What holds a task, its limit or its targets, wakes the core when it ends: no instant needs to.
+        let may_ask = self.active && self.gate.is_open(transfer);
+        let waits = self.askable().filter_map(|task| match task.wait {
+            Wait::Until(at_ns) if may_ask => Some(at_ns),
             _ => None,
         });
         let rotation = self.timeout_ns.map(|_| self.next_rotation_ns);
@@ -499,17 +514,29 @@ impl SpoutExecutor {
                 forgotten += 1;
             },
         );
+        // User code may have unwound in the middle of a range of acks, which leaves the table's own count wrong.
+        task.tracker.pending = Pending::new();
         self.stats.failed += forgotten;
-        let count = task.failures.add(transfer.now_ns);
-        let mut fatal = count >= self.failure_limit;
-        let mut text = format!(
-            "{text}; the task was rebuilt, what it held in memory is lost, and {forgotten} messages that were pending \
-             are left to its source"
-        );
+        let mut fatal = task.failures.add(transfer.now_ns) >= self.failure_limit;
+        let mut text = if fatal {
+            format!("{text}; {}", too_often(self.failure_limit))
+        } else {
+            format!(
+                "{text}; the task was rebuilt, what it held in memory is lost, and {forgotten} messages that were \
+                 pending are left to its source"
+            )
+        };
         let (active, factory) = (self.active, &self.factory);
         let (context, spout) = (&task.context, &mut task.spout);
+        // The old one goes first: it may hold what the new one needs, such as a file or a port.
+        let dropped = drop_safely(std::mem::replace(spout, Box::new(Gone)));
+        if let Some(dropped) = dropped {
+            text = format!("{text}; dropping the old one {dropped}");
+        }
         let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            *spout = Box::new(Gone);
+            if fatal {
+                return Ok(());
+            }
             *spout = factory();
             spout.open(context)?;
             if active {

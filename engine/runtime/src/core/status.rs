@@ -4,7 +4,8 @@
 //! other way through a small box with a flag, so that a turn without commands costs one load.
 //!
 //! The drain reads `executed` of all cores first and `sent` afterwards, twice: equal sums in both readings mean that no
-//! tuple is on its way (a tuple is counted as sent before it can be executed).
+//! tuple is on its way. For that a core shows a tuple as sent before another core can take it, and what a call emitted
+//! before it shows the call as executed; control messages likewise.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -24,16 +25,47 @@ pub(crate) struct CoreStatus {
     pub(crate) turns: AtomicU64,
     pub(crate) sent: AtomicU64,
     pub(crate) executed: AtomicU64,
-    /// Messages pending at this core's spouts.
-    pub(crate) pending: AtomicU64,
+    /// What this core's spouts have left, see [`SpoutsLeft`].
+    pub(crate) spouts: AtomicU64,
     /// Control messages sent and received.
     pub(crate) control_sent: AtomicU64,
     pub(crate) control_received: AtomicU64,
-    pub(crate) spouts_finished: AtomicBool,
     /// The number of the component whose slice runs now, plus 1; 0 outside of slices.
     pub(crate) running: AtomicU32,
     /// When that slice began, by the runtime's clock.
     pub(crate) running_since_ns: AtomicU64,
+}
+
+/// What the spouts of a core have left: messages pending, and whether any spout may yet emit. One number, because a
+/// message that fails moves from the one to the other, and whoever reads two numbers could find it in neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SpoutsLeft(u64);
+
+impl SpoutsLeft {
+    const MAY_EMIT: u64 = 1 << 63;
+
+    pub(crate) fn new(pending: u64, finished: bool) -> Self {
+        Self(pending | if finished { 0 } else { Self::MAY_EMIT })
+    }
+
+    pub(crate) fn pending(self) -> u64 {
+        self.0 & !Self::MAY_EMIT
+    }
+
+    /// Whether nothing is pending and nothing will ever be.
+    pub(crate) fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl CoreStatus {
+    pub(crate) fn spouts_left(&self) -> SpoutsLeft {
+        SpoutsLeft(self.spouts.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn show_spouts_left(&self, left: SpoutsLeft) {
+        self.spouts.store(left.0, Ordering::Release);
+    }
 }
 
 /// What the coordinator asks of a core.
@@ -64,6 +96,8 @@ pub(crate) enum Event {
     Failed { failure: TaskFailure },
     /// User code reported an error.
     Reported { component: String, task: u32, text: String },
+    /// User code reported so many more errors, whose texts were not kept.
+    MoreReported { count: u64 },
     /// The core has nothing to do.
     Idle,
     /// A `finish` command was carried out.

@@ -135,6 +135,12 @@ impl Tracker {
         self.open = OpenRoots::default();
     }
 
+    /// Notes that a message could not be emitted at all.
+    #[cold]
+    pub(crate) fn refuse(&mut self, id: MessageId, task: u32) {
+        self.settle(id, Some(FailReason::FailedBy { task }));
+    }
+
     #[cold]
     fn settle(&mut self, id: MessageId, failed: Option<FailReason>) {
         self.settled.push((id, failed));

@@ -18,6 +18,7 @@ use ringstorm_tuple::EncodeError;
 use crate::api::emittable::Emittable;
 use crate::core::link::{ControlMessage, Link, OpenFrame};
 use crate::core::outlet::{FramePool, Outlet};
+use crate::core::status::CoreStatus;
 
 /// What every core of a worker can see of every task: cheap hints, never used for correctness.
 pub(crate) struct TaskBoard {
@@ -67,11 +68,18 @@ pub(crate) enum SendError {
         "the tuple has {size_bytes} bytes, more than topology.tuple.max.bytes allows ({max_bytes}); emit smaller tuples or raise the setting"
     )]
     TooLarge { size_bytes: usize, max_bytes: usize },
+    #[error(
+        "it is anchored to {roots} trees, more than the {ROOTS_MAX} that one tuple may belong to; emit one for fewer"
+    )]
+    TooManyRoots { roots: usize },
     #[error("its cycle holds more than ringstorm.cycle.limit.bytes ({max_bytes} bytes)")]
     CycleFull { max_bytes: usize },
     #[error("task {0} is not a task of this topology")]
     Nowhere(u32),
 }
+
+/// The most trees that one tuple may belong to: a frame counts them in 16 bits.
+const ROOTS_MAX: usize = u16::MAX as usize;
 
 /// Counters of a core's output side.
 #[derive(Debug, Default, Clone, Copy)]
@@ -122,6 +130,7 @@ pub(crate) struct Transfer {
     pub(crate) gate_version: u64,
     pub(crate) board: Arc<TaskBoard>,
     pub(crate) counters: TransferCounters,
+    pub(crate) status: Arc<CoreStatus>,
     pub(crate) now_ns: u64,
 }
 
@@ -176,6 +185,10 @@ impl Transfer {
         in_cycle: bool,
     ) -> Result<(), SendError> {
         let hint = tuple.size_hint();
+        let roots = if let Anchors::Many(many) = anchors { many.len() } else { 0 };
+        if roots > ROOTS_MAX {
+            return Err(SendError::TooManyRoots { roots });
+        }
         let outlet = &self.outlets[outlet_index as usize];
         if !outlet.listed || !outlet.writer.has_buffer() || outlet.writer.len_bytes() + hint > self.limits.frame_bytes {
             self.make_room(outlet_index, hint, target, in_cycle)?;
@@ -190,6 +203,9 @@ impl Transfer {
         })?;
         writer.set_limit(self.limits.frame_bytes);
         self.counters.sent += 1;
+        if roots > 0 {
+            self.outlets[outlet_index as usize].note_joined(roots, self.limits.frame_bytes);
+        }
         Ok(())
     }
 
@@ -228,6 +244,8 @@ impl Transfer {
     /// Publishes what is bound for a link and notes whether its senders are to be held.
     pub(crate) fn publish(&mut self, link_index: usize, open: OpenFrame) -> bool {
         let link = &mut self.links[link_index];
+        // Shown as sent before another core can take them.
+        self.status.sent.store(self.counters.sent, Ordering::Release);
         let was_blocked = link.blocked;
         let all = link.publish(&mut self.outlets[self.inbox_count + link_index], &mut self.pool, open);
         if link.blocked != was_blocked {

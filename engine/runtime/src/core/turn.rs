@@ -7,9 +7,12 @@ use ringstorm_frame::{Anchors, FrameReader, RunCursor};
 use ringstorm_ring::{Idle, Parker};
 use ringstorm_tuple::{Tuple, Value, Values};
 
-use crate::core::bolt_executor::{Budget, Stop, Surroundings};
+use crate::api::bolt::CoreBolt;
+use crate::core::bolt_executor::{BoltExecutor, Budget, Stop, Surroundings};
 use crate::core::link::{ControlMessage, OpenFrame};
-use crate::core::status::{Command, Event};
+use crate::core::spout_executor::SpoutExecutor;
+use crate::core::status::{Command, Event, SpoutsLeft};
+use crate::core::transfer::Transfer;
 use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS, LocalExecutor};
 
 /// Frames taken from one ring in one turn.
@@ -34,6 +37,7 @@ impl Core {
     /// One turn. Returns whether anything was done.
     pub(crate) fn turn(&mut self) -> bool {
         self.transfer.now_ns = crate::clock::now_ns();
+        let sent_before = self.transfer.counters.sent;
         let mut progress = false;
         if self.commands.is_waiting() {
             self.obey();
@@ -49,6 +53,8 @@ impl Core {
         progress |= self.run_bolts();
         progress |= self.run_spouts();
         self.end_turn(OpenFrame::WhenRead);
+        // A spout may emit and say that it waits: what it emitted to this core is there to be worked on.
+        progress |= self.transfer.counters.sent != sent_before || !self.transfer.local_acks.is_empty();
         if progress {
             self.report_failures();
             self.show_numbers();
@@ -61,12 +67,10 @@ impl Core {
 
     fn open(&mut self) {
         self.transfer.now_ns = crate::clock::now_ns();
-        for bolt in &mut self.bolts {
-            bolt.each_task(&mut self.transfer, "prepare", |bolt, context, _| bolt.prepare(context), true);
-        }
-        for spout in &mut self.spouts {
-            spout.open();
-        }
+        self.each_bolt(|bolt, transfer| {
+            bolt.each_task(transfer, "prepare", |bolt, context, _| bolt.prepare(context), true);
+        });
+        self.each_spout(SpoutExecutor::open);
         self.report_failures();
         self.show_numbers();
         self.update_ticks();
@@ -169,6 +173,9 @@ impl Core {
                     Ok::<(), std::convert::Infallible>(())
                 });
                 debug_assert!(copied.is_ok(), "copying bytes cannot fail");
+                if let Anchors::Many(many) = tuple.anchors {
+                    outlet.note_joined(many.len(), transfer.limits.frame_bytes);
+                }
             }
         }
     }
@@ -304,22 +311,20 @@ impl Core {
     }
 
     fn publish_control(&mut self) {
-        let mut sent = 0;
         self.unsent_control = false;
+        let shown = &self.status.control_sent;
         for link in &mut self.transfer.links {
             let count = link.control_batch.len() as u64;
             if count == 0 {
                 continue;
             }
-            if link.publish_control() {
-                sent += count;
-            } else {
+            // Shown as sent before anybody can receive them.
+            let before = shown.load(Ordering::Relaxed);
+            shown.store(before + count, Ordering::Release);
+            if !link.publish_control() {
+                shown.store(before, Ordering::Release);
                 self.unsent_control = true;
             }
-        }
-        if sent > 0 {
-            let total = self.status.control_sent.load(Ordering::Relaxed) + sent;
-            self.status.control_sent.store(total, Ordering::Release);
         }
     }
 
@@ -328,15 +333,15 @@ impl Core {
         let pending: usize = self.spouts.iter().map(|spout| spout.pending_count()).sum();
         let undeliverable: u64 = self.transfer.links.iter().map(|link| link.undeliverable).sum();
         let status = &self.status;
-        let had_ended = status.spouts_finished.load(Ordering::Relaxed) && status.pending.load(Ordering::Relaxed) == 0;
+        let had_ended = status.spouts_left().is_nothing();
         status.sent.store(self.transfer.counters.sent, Ordering::Release);
         status.executed.store(executed + undeliverable, Ordering::Release);
-        status.pending.store(pending as u64, Ordering::Release);
         let finished = self.spouts.iter().all(|spout| spout.is_finished());
-        status.spouts_finished.store(finished, Ordering::Release);
+        let left = SpoutsLeft::new(pending as u64, finished);
+        status.show_spouts_left(left);
         status.turns.store(status.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         // The coordinator looks rarely by itself; a run of a moment should not end half a second late.
-        if finished && pending == 0 && !had_ended {
+        if left.is_nothing() && !had_ended {
             self.send_event(Event::Idle);
         }
     }
@@ -352,9 +357,12 @@ impl Core {
         let bolts = self.bolts.iter_mut().flat_map(|bolt| bolt.tasks.iter_mut().map(|task| &mut task.output));
         let spouts = self.spouts.iter_mut().flat_map(|spout| spout.tasks.iter_mut().map(|task| &mut task.output));
         for output in bolts.chain(spouts) {
-            for text in output.reported.drain(..) {
+            for text in output.reported.texts.drain(..) {
                 let (component, task) = (output.component.clone(), output.task);
                 self.events.send(Event::Reported { component, task, text });
+            }
+            if output.reported.more > 0 {
+                self.events.send(Event::MoreReported { count: std::mem::take(&mut output.reported.more) });
             }
         }
     }
@@ -406,14 +414,16 @@ impl Core {
                 .any(|link| link.control.has_available() || link.data.as_ref().is_some_and(|data| data.has_available()))
             || self.transfer.links.iter().any(|link| link.has_new_room())
             || self.watched.iter().any(|index| {
-                let bolt = &self.bolts[*index as usize];
-                !bolt.listed && bolt.has_work()
+                // One that is listed and did not run may have been woken since; one that is held waits for its gate.
+                let bolt = &mut self.bolts[*index as usize];
+                bolt.has_work() && (!bolt.listed || bolt.gate.is_open(&self.transfer))
             })
-            || self.spouts.iter().any(|spout| spout.is_woken())
+            || self.spouts.iter_mut().any(|spout| spout.is_woken(&self.transfer))
     }
 
     fn update_deadline(&mut self) {
-        let spouts = self.spouts.iter().filter_map(|spout| spout.next_deadline_ns());
+        let transfer = &self.transfer;
+        let spouts = self.spouts.iter_mut().filter_map(|spout| spout.next_deadline_ns(transfer));
         let ackers = self.ackers.iter().filter_map(|acker| acker.next_deadline_ns());
         let own = spouts.chain(ackers).min().unwrap_or(u64::MAX);
         self.next_deadline_ns = own.min(self.next_tick_ns);
@@ -432,8 +442,13 @@ impl Core {
             if now_ns < tick.next_ns {
                 continue;
             }
-            // Ticks that a busy core missed are not made up for, as a burst of them would help nobody.
+            // Ticks that a busy core missed are not made up for, as a burst of them would help nobody; nor do they pile
+            // up before a bolt that is held.
             tick.next_ns = (tick.next_ns + tick.period_ns).max(now_ns);
+            if bolt.ticks_waiting > 0 {
+                continue;
+            }
+            bolt.ticks_waiting = bolt.id.task_count() as u64;
             self.tick_payload.clear();
             let seconds = tick.period_ns as f64 / 1e9;
             let value = if seconds.fract() == 0.0 { Value::Int(seconds as i64) } else { Value::Float(seconds) };
@@ -459,8 +474,8 @@ impl Core {
     fn obey(&mut self) {
         for command in self.commands.take() {
             match command {
-                Command::Activate => self.spouts.iter_mut().for_each(|spout| spout.set_active(true)),
-                Command::Deactivate => self.spouts.iter_mut().for_each(|spout| spout.set_active(false)),
+                Command::Activate => self.each_spout(|spout| spout.set_active(true)),
+                Command::Deactivate => self.each_spout(|spout| spout.set_active(false)),
                 Command::StopTicks => {
                     self.bolts.iter_mut().for_each(|bolt| bolt.tick = None);
                     self.update_ticks();
@@ -471,9 +486,11 @@ impl Core {
                     self.idle_reported = false;
                 }
                 Command::Finish { component } => {
-                    for bolt in self.bolts.iter_mut().filter(|bolt| bolt.component_number == component) {
-                        bolt.each_task(&mut self.transfer, "finish", |bolt, _, out| bolt.finish(out), false);
-                    }
+                    self.each_bolt(|bolt, transfer| {
+                        if bolt.component_number == component {
+                            bolt.each_task(transfer, "finish", |bolt, _, out| bolt.finish(out), false);
+                        }
+                    });
                     self.end_turn(OpenFrame::Go);
                     self.report_failures();
                     self.show_numbers();
@@ -484,23 +501,39 @@ impl Core {
                 }
                 Command::Stop { orderly } => {
                     if orderly {
-                        self.spouts.iter_mut().for_each(|spout| spout.close());
-                        for bolt in &mut self.bolts {
-                            bolt.each_task(
-                                &mut self.transfer,
-                                "cleanup",
-                                |bolt, _, _| {
-                                    bolt.cleanup();
-                                    Ok(())
-                                },
-                                false,
-                            );
-                        }
-                        self.report_failures();
+                        self.each_spout(SpoutExecutor::close);
+                        self.each_bolt(|bolt, transfer| {
+                            let cleanup = |bolt: &mut dyn CoreBolt| {
+                                bolt.cleanup();
+                                Ok(())
+                            };
+                            bolt.each_task(transfer, "cleanup", |bolt, _, _| cleanup(bolt), false);
+                        });
                     }
+                    self.each_spout(SpoutExecutor::drop_tasks);
+                    self.each_bolt(|bolt, _| bolt.drop_tasks());
+                    self.report_failures();
                     self.stopping = true;
                 }
             }
+        }
+    }
+
+    /// Lets every spout executor do something that is not a slice, so that it can be named if it stays there.
+    fn each_spout(&mut self, mut call: impl FnMut(&mut SpoutExecutor)) {
+        for spout in &mut self.spouts {
+            enter(&self.status, spout.component_number, crate::clock::now_ns());
+            call(spout);
+            leave(&self.status);
+        }
+    }
+
+    /// As [`Core::each_spout`].
+    fn each_bolt(&mut self, mut call: impl FnMut(&mut BoltExecutor, &mut Transfer)) {
+        for bolt in &mut self.bolts {
+            enter(&self.status, bolt.component_number, crate::clock::now_ns());
+            call(bolt, &mut self.transfer);
+            leave(&self.status);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::local::EventSender;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeGenerator, Folder, RootId};
@@ -14,11 +15,12 @@ use crate::api::builder::Factory;
 use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
+use crate::core::failure::panic_text;
 use crate::core::gate::Gate;
 use crate::core::grouper::{Grouper, Shuffle, SmallRandom};
 use crate::core::link::{ControlCell, Feeder, FrameCell, Inbound, Link};
 use crate::core::outlet::{FramePool, Outlet};
-use crate::core::output::{OutputStream, Route, TaskOutput};
+use crate::core::output::{OutputStream, Reports, Route, TaskOutput};
 use crate::core::spout_executor::{SpoutExecutor, SpoutFactory, SpoutSettings, SpoutTask};
 use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::tracker::Tracker;
@@ -72,7 +74,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     let Fittings { index, ends, doorbell, status, commands, events } = fittings;
     let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events };
     let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
-    let transfer = builder.transfer(ends.links);
+    let transfer = builder.transfer(ends.links, &status);
     let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
     let now_ns = crate::clock::now_ns();
     for id in builder.bolt_executors().into_iter().chain(builder.other_executors()) {
@@ -138,6 +140,12 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     }
 }
 
+/// Has a task's code made. A panic of the factory ends the core, and then it is known whose it was.
+fn make<T>(component: &ComponentId, factory: impl FnOnce() -> T) -> T {
+    std::panic::catch_unwind(AssertUnwindSafe(factory))
+        .unwrap_or_else(|panic| panic!("the factory of component {component} panicked: {}", panic_text(&*panic)))
+}
+
 struct CoreBuilder<'a> {
     blueprint: &'a Blueprint,
     thread: usize,
@@ -167,7 +175,7 @@ impl CoreBuilder<'_> {
         self.executors().iter().copied().filter(|id| !self.is_bolt(*id)).collect()
     }
 
-    fn transfer(&self, links: Vec<Link>) -> Transfer {
+    fn transfer(&self, links: Vec<Link>, status: &Arc<CoreStatus>) -> Transfer {
         let blueprint = self.blueprint;
         let bolts = self.bolt_executors();
         let mut destinations = vec![Destination::Nowhere; blueprint.thread_of_task.len()];
@@ -206,6 +214,7 @@ impl CoreBuilder<'_> {
             gate_version: 0,
             board: Arc::clone(&blueprint.board),
             counters: TransferCounters::default(),
+            status: Arc::clone(status),
             now_ns: crate::clock::now_ns(),
         }
     }
@@ -275,7 +284,7 @@ impl CoreBuilder<'_> {
             streams,
             edges: EdgeGenerator::new(blueprint.edge_key, number, random.next()),
             refused: None,
-            reported: Vec::new(),
+            reported: Reports::default(),
             scratch: Vec::new(),
         }
     }
@@ -335,7 +344,7 @@ impl CoreBuilder<'_> {
         let tasks = self.contexts(id, component).into_iter().map(|context| {
             let output = self.output(context.task, component, transfer);
             let (roots, near) = self.first_roots(task_number(context.task) as u32);
-            SpoutTask::new(factory(), output, Tracker::new(roots, near), context)
+            SpoutTask::new(make(component, || factory()), output, Tracker::new(roots, near), context)
         });
         let settings = SpoutSettings {
             max_pending: blueprint.max_pending(&self.component_config(component)).unwrap_or(usize::MAX),
@@ -382,7 +391,7 @@ impl CoreBuilder<'_> {
         let config = self.component_config(component);
         let tasks = self.contexts(id, component).into_iter().map(|context| {
             let output = self.output(context.task, component, transfer);
-            BoltTask::new(factory(), output, context)
+            BoltTask::new(make(component, || factory()), output, context)
         });
         let seconds = config.tick_tuple_freq_secs().ok().flatten();
         let tick = seconds.map(|seconds| {

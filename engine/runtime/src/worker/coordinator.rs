@@ -3,11 +3,13 @@
 //! The order at the end of input: spouts say that they are finished and nothing is pending; ticks stop; the drain waits
 //! until, over all cores, sent equals executed in two readings; then each bolt in topological order finishes (and may
 //! emit) and the drain is repeated; then everything is closed. A stop from outside takes the same way, but nothing new is
-//! taken or replayed, and what is not acked by the time limit is counted.
+//! taken or replayed, and what is not acked by the time limit is counted. Whoever is in a call by then is named and left
+//! behind.
 //!
 //! Threading: a thread of its own that sleeps between events. Errors: a fatal failure of user code ends the run with
 //! it; a core that ends by itself is a fault of the runtime and ends the run too.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -27,6 +29,10 @@ const DRAIN_PERIOD: Duration = Duration::from_micros(500);
 const STALL: Duration = Duration::from_secs(1);
 /// How long cores may take to close and clean up before they are left behind.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for cores that do not even answer, since user code holds them.
+const STOP_TIMEOUT_OF_HELD: Duration = Duration::from_millis(500);
+/// How long cores may take to hand in their last counters.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What the owner of a run asks of it.
 #[derive(Debug)]
@@ -59,10 +65,13 @@ pub(crate) struct Coordinator {
     pub(crate) error_count: u64,
     pub(crate) throttle: crate::report::Throttle,
     pub(crate) ready: usize,
-    pub(crate) ended: usize,
+    /// By core: its thread is over.
+    pub(crate) ended: Vec<bool>,
     pub(crate) finished: usize,
     pub(crate) fatal: Option<String>,
     pub(crate) stop_requested: bool,
+    /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
+    pub(crate) is_ending: bool,
     pub(crate) active: bool,
     pub(crate) started: Instant,
     pub(crate) stalled: Vec<bool>,
@@ -106,7 +115,9 @@ impl Coordinator {
     }
 
     fn end(mut self) -> RunReport {
+        self.is_ending = true;
         let timeout = Duration::from_secs_f64(self.blueprint.config.drain_timeout_secs().unwrap_or(30.0));
+        let mut until = Instant::now() + timeout;
         let mut drained = self.fatal.is_none();
         let was_ready = self.ready >= self.commands.len();
         self.tell_all(|| Command::StopTicks);
@@ -114,7 +125,7 @@ impl Coordinator {
             self.tell_all(|| Command::Deactivate);
         }
         if self.fatal.is_none() && was_ready {
-            drained = self.drain(timeout, self.stop_requested);
+            drained = self.drain(until);
             let order = self.blueprint.order.clone();
             for component in order {
                 if self.fatal.is_some() || !drained {
@@ -123,22 +134,21 @@ impl Coordinator {
                 let Some(number) = self.blueprint.components.iter().position(|known| *known == component) else {
                     continue;
                 };
+                if !self.stop_requested {
+                    // Whoever stops it wants all of it to end in time; otherwise each component has as much.
+                    until = Instant::now() + timeout;
+                }
                 self.finished = 0;
                 self.tell_all(|| Command::Finish { component: number as u32 });
-                let until = Instant::now() + timeout;
                 while self.finished < self.commands.len() && self.fatal.is_none() && Instant::now() < until {
                     self.wait(DRAIN_PERIOD);
                 }
-                drained = self.finished >= self.commands.len() && self.drain(timeout, true);
+                drained = self.finished >= self.commands.len() && self.drain(until);
             }
         }
-        let snapshots = self.snapshots(Duration::from_secs(2));
+        let snapshots = self.snapshots(SNAPSHOT_TIMEOUT);
         let (pending, in_flight) = self.left();
-        self.tell_all(|| Command::Stop { orderly: true });
-        let until = Instant::now() + STOP_TIMEOUT;
-        while self.ended < self.commands.len() && Instant::now() < until {
-            self.wait(Duration::from_millis(20));
-        }
+        self.end_cores(&snapshots);
         let outcome = match self.fatal.take() {
             Some(text) => Outcome::Failed(text),
             None if self.stop_requested => Outcome::Stopped,
@@ -153,13 +163,46 @@ impl Coordinator {
             error_count: self.error_count,
             elapsed: self.started.elapsed(),
             snapshots,
-            cores_left_behind: self.commands.len() - self.ended,
+            cores_left_behind: self.ended.iter().filter(|ended| !**ended).count(),
         }
     }
 
-    /// Waits until nothing is on its way. Without `regardless_of_pending` also until nothing is pending.
-    fn drain(&mut self, timeout: Duration, _stopping: bool) -> bool {
-        let until = Instant::now() + timeout;
+    /// Has all cores close and clean up and waits for their threads; names who holds those that do not end. Cores that
+    /// have just answered have more time than those that user code holds.
+    fn end_cores(&mut self, answers: &[CoreSnapshot]) {
+        self.tell_all(|| Command::Stop { orderly: true });
+        let told = Instant::now();
+        let was_ready = self.ready >= self.commands.len();
+        let has_answered = |core: usize| !was_ready || answers.iter().any(|answer| answer.core == core);
+        while let Some(timeout) = (0..self.ended.len())
+            .filter(|core| !self.ended[*core])
+            .map(|core| if has_answered(core) { STOP_TIMEOUT } else { STOP_TIMEOUT_OF_HELD })
+            .max()
+            .filter(|timeout| told.elapsed() < *timeout)
+        {
+            self.wait(Duration::from_millis(20).min(timeout));
+        }
+        for core in (0..self.ended.len()).filter(|core| !self.ended[*core]).collect::<Vec<_>>() {
+            let (component, held) = self.held(core);
+            let text = format!(
+                "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
+                held.as_secs_f64()
+            );
+            self.report(component, 0, text, false);
+        }
+    }
+
+    /// Which component's code holds a core, and for how long.
+    fn held(&self, core: usize) -> (String, Duration) {
+        let status = &self.statuses[core];
+        let running = status.running.load(Ordering::Acquire);
+        let held_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
+        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
+        (component.map_or("?", |id| id.as_str()).to_owned(), Duration::from_nanos(held_ns))
+    }
+
+    /// Waits until nothing is on its way and nothing is pending.
+    fn drain(&mut self, until: Instant) -> bool {
         loop {
             if self.is_drained() {
                 return true;
@@ -172,9 +215,7 @@ impl Coordinator {
     }
 
     fn input_has_ended(&self) -> bool {
-        self.statuses
-            .iter()
-            .all(|status| status.spouts_finished.load(Ordering::Acquire) && status.pending.load(Ordering::Acquire) == 0)
+        self.statuses.iter().all(|status| status.spouts_left().is_nothing())
     }
 
     /// Two equal readings of "everything sent was executed, every control message was read, nothing is pending".
@@ -193,7 +234,7 @@ impl Coordinator {
         let control_received = sum(|status| status.control_received.load(Ordering::Acquire));
         let sent = sum(|status| status.sent.load(Ordering::Acquire));
         let control_sent = sum(|status| status.control_sent.load(Ordering::Acquire));
-        let pending = sum(|status| status.pending.load(Ordering::Acquire));
+        let pending = sum(|status| status.spouts_left().pending());
         Reading { executed, control_received, sent, control_sent, pending }
     }
 
@@ -227,8 +268,9 @@ impl Coordinator {
             Message::Core(Event::Reported { component, task, text }) => {
                 self.report(component, task, text, false);
             }
+            Message::Core(Event::MoreReported { count }) => self.error_count += count,
             Message::Core(Event::Ended { core, panic }) => {
-                self.ended += 1;
+                self.ended[core] = true;
                 if let Some(text) = panic {
                     self.fatal.get_or_insert(format!("core {core} ended: {text}"));
                 }
@@ -236,7 +278,8 @@ impl Coordinator {
             Message::Owner(Request::Stop) => self.stop_requested = true,
             Message::Owner(Request::SetActive(active)) => {
                 self.active = active;
-                if self.ready >= self.commands.len() {
+                // Whoever asks for it after a stop, or when all is done, is late.
+                if self.ready >= self.commands.len() && !self.stop_requested && !self.is_ending {
                     self.tell_all(|| if active { Command::Activate } else { Command::Deactivate });
                 }
             }
@@ -260,7 +303,10 @@ impl Coordinator {
             return;
         }
         let report = ErrorReport { component, task, text, fatal, since_start: self.started.elapsed() };
-        (self.on_error)(&report);
+        // A listener that panics is not called again; the run goes on, since none of its own code has failed.
+        if std::panic::catch_unwind(AssertUnwindSafe(|| (self.on_error)(&report))).is_err() {
+            self.on_error = Box::new(|_| {});
+        }
         if self.errors.len() < ERRORS_KEPT {
             self.errors.push(report);
         }
@@ -268,23 +314,18 @@ impl Coordinator {
 
     /// A core that stays in one call of user code holds everybody who lives on it: says who it is, once.
     fn name_stalled_cores(&mut self) {
-        let now_ns = crate::clock::now_ns();
         for index in 0..self.statuses.len() {
             if matches!(self.blueprint.threads[index].host, crate::core::host::Host::Thread) {
                 continue;
             }
-            let status = &self.statuses[index];
-            let running = status.running.load(Ordering::Acquire);
-            let since_ns = status.running_since_ns.load(Ordering::Relaxed);
-            let held_ns = now_ns.saturating_sub(since_ns);
-            let stalled = running != 0 && held_ns > crate::clock::nanoseconds(STALL);
+            let (component, held) = self.held(index);
+            let stalled = self.statuses[index].running.load(Ordering::Acquire) != 0 && held > STALL;
             if stalled && !self.stalled[index] {
-                let name = self.blueprint.components.get(running as usize - 1).map_or("?", |id| id.as_str()).to_owned();
                 let text = format!(
                     "holds core {index} for {:.1} s in one call: everything else on that core waits; declare it blocking",
-                    held_ns as f64 / 1e9
+                    held.as_secs_f64()
                 );
-                self.report(name, 0, text, false);
+                self.report(component, 0, text, false);
             }
             self.stalled[index] = stalled;
         }

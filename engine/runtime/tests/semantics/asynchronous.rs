@@ -1,0 +1,365 @@
+//! Components that await.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ringstorm_runtime::side_runtime::sleep;
+use ringstorm_runtime::{
+    AsyncBolt, AsyncEmitter, AsyncSpout, Declarer, FailReason, Next, Outcome, Result, TopologyBuilder, TupleCopy,
+};
+use ringstorm_types::MessageId;
+
+use crate::harness::*;
+
+/// Sleeps per tuple, passes it on, and notes how many of its jobs there were at most.
+struct Sleepy {
+    time: fn(u64) -> Duration,
+    jobs: Rc<std::cell::Cell<u64>>,
+    most: Arc<AtomicU64>,
+    fate: fn(u64) -> Fate,
+}
+
+#[derive(Clone, Copy)]
+enum Fate {
+    Ok,
+    Err,
+    Panic,
+    PanicAtOnce,
+    BadEmit,
+    PanicInDrop,
+}
+
+struct PanicsInDrop(bool);
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        assert!(!self.0 || std::thread::panicking(), "dropped");
+    }
+}
+
+impl AsyncBolt for Sleepy {
+    fn declare(&self, declarer: &mut Declarer) {
+        declarer.emits::<Number>();
+    }
+    fn execute(&mut self, input: TupleCopy, emitter: AsyncEmitter) -> impl Future<Output = Result> + 'static {
+        let value = input.tuple().view::<Number>().unwrap().value();
+        let (time, fate, jobs) = ((self.time)(value), (self.fate)(value), Rc::clone(&self.jobs));
+        assert!(!matches!(fate, Fate::PanicAtOnce), "at once");
+        jobs.set(jobs.get() + 1);
+        self.most.fetch_max(jobs.get(), Ordering::Relaxed);
+        async move {
+            let _bomb = PanicsInDrop(matches!(fate, Fate::PanicInDrop));
+            emitter.emit(&Number { value: input.tuple().view::<Number>()?.value() });
+            sleep(time).await;
+            jobs.set(jobs.get() - 1);
+            match fate {
+                Fate::Ok | Fate::PanicAtOnce | Fate::PanicInDrop => Ok(()),
+                Fate::Err => Err("no answer".into()),
+                Fate::Panic => panic!("a bad answer"),
+                Fate::BadEmit => {
+                    emitter.emit_to("ghost", &Number { value });
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+fn sleepy(
+    time: fn(u64) -> Duration,
+    fate: fn(u64) -> Fate,
+    most: &Arc<AtomicU64>,
+) -> impl Fn() -> Sleepy + Send + Sync + 'static {
+    let most = Arc::clone(most);
+    move || Sleepy { time, jobs: Rc::default(), most: Arc::clone(&most), fate }
+}
+
+struct Ran {
+    report: ringstorm_runtime::RunReport,
+    journal: Arc<Journal>,
+    rows: Arc<Rows>,
+    most: u64,
+}
+
+fn run_sleepy(count: u64, concurrency: u32, time: fn(u64) -> Duration, fate: fn(u64) -> Fate) -> Ran {
+    let (journal, rows, most) = (Arc::<Journal>::default(), Arc::<Rows>::default(), Arc::<AtomicU64>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(count, &journal);
+    topology.spout("numbers", move || seq.clone());
+    topology.async_bolt("sleepy", concurrency, sleepy(time, fate, &most)).shuffle_grouping("numbers");
+    topology.bolt("sink", sink(&rows)).shuffle_grouping("sleepy");
+    let report = run(topology, &config(&[]));
+    Ran { report, journal, rows, most: most.load(Ordering::Relaxed) }
+}
+
+#[test]
+fn at_most_so_many_jobs_run_at_once_and_all_of_them_do() {
+    let ran = run_sleepy(200, 16, |_| Duration::from_millis(10), |_| Fate::Ok);
+    assert_clean(&ran.report);
+    ran.journal.assert_all_acked_once(200);
+    assert_eq!(ran.rows.values(), (0..200).collect::<Vec<_>>());
+    assert_eq!(ran.most, 16);
+    // 200 sleeps of 10 ms, 16 at a time, take 125 ms and a little; one after the other they would take 2 s.
+    assert!(ran.report.elapsed < Duration::from_millis(1900), "{:?}", ran.report.elapsed);
+}
+
+/// The full concurrency all the time, with ends that come from another thread at every moment: no wake-up is lost.
+#[test]
+fn no_wakeup_is_lost_at_full_concurrency() {
+    let ran = run_sleepy(6000, 2, |value| Duration::from_micros(value % 97), |_| Fate::Ok);
+    assert_clean(&ran.report);
+    ran.journal.assert_all_acked_once(6000);
+    assert_eq!(ran.rows.len(), 6000);
+}
+
+#[test]
+fn a_job_that_fails_fails_its_tuple_alone() {
+    let fate = |value| match value % 20 {
+        3 => Fate::Err,
+        7 => Fate::Panic,
+        11 => Fate::BadEmit,
+        _ => Fate::Ok,
+    };
+    let ran = run_sleepy(200, 8, |_| Duration::from_millis(1), fate);
+    assert_drained(&ran.report);
+    ran.journal.assert_one_word_per_emit();
+    for (id, word) in ran.journal.fates() {
+        let fails = [3, 7, 11].contains(&(id % 20));
+        assert_eq!(word.fails.len(), usize::from(fails), "message {id}: {word:?}");
+        assert!(word.fails != [FailReason::TimedOut], "message {id}");
+    }
+    assert_eq!(ran.report.error_count, 30);
+    let errors = errors_of(&ran.report, "sleepy").join("\n");
+    assert!(errors.contains("no answer") && errors.contains("a bad answer") && errors.contains("ghost"), "{errors}");
+}
+
+/// A panic outside of any job rebuilds the task; the jobs that it had are gone, and their tuples fail at once.
+#[test]
+fn a_panic_of_the_bolt_itself_fails_what_its_jobs_held() {
+    let fate = |value| if value == 15 { Fate::PanicAtOnce } else { Fate::Ok };
+    let ran = run_sleepy(16, 16, |_| Duration::from_secs(5), fate);
+    assert_drained(&ran.report);
+    ran.journal.assert_one_word_per_emit();
+    assert_eq!(ran.journal.fails(), 16);
+    assert!(ran.report.elapsed < Duration::from_secs(4), "nothing waits for a time-out: {:?}", ran.report.elapsed);
+    assert_eq!(ran.report.error_count, 1, "{:?}", ran.report.errors);
+}
+
+#[test]
+fn a_job_whose_drop_panics_has_a_fate_all_the_same() {
+    let fate = |value| if value == 5 { Fate::PanicInDrop } else { Fate::Ok };
+    let ran = run_sleepy(10, 4, |_| Duration::from_millis(1), fate);
+    assert_drained(&ran.report);
+    ran.journal.assert_one_word_per_emit();
+}
+
+/// A job that never ends keeps the run from being drained, and its tuple is what is left.
+#[test]
+fn a_job_in_progress_is_not_drained() {
+    let (journal, most) = (Arc::<Journal>::default(), Arc::<AtomicU64>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(3);
+    topology.spout("numbers", move || seq.clone());
+    topology
+        .async_bolt("sleepy", 8, sleepy(|_| Duration::from_millis(400), |_| Fate::Ok, &most))
+        .shuffle_grouping("numbers");
+    let rows = Arc::<Rows>::default();
+    topology.bolt("sink", sink(&rows)).shuffle_grouping("sleepy");
+    assert_clean(&run(topology, &config(&[])));
+    assert_eq!((rows.len(), journal.acks()), (3, 0));
+
+    let jobs = Arc::<AtomicU64>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(3);
+    topology.spout("numbers", move || seq.clone());
+    topology
+        .async_bolt("sleepy", 8, sleepy(|_| Duration::from_secs(3600), |_| Fate::Ok, &jobs))
+        .shuffle_grouping("numbers");
+    let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.2.into())]));
+    wait_for("the jobs", || jobs.load(Ordering::Relaxed) == 3);
+    running.request_stop();
+    let report = finish(running);
+    assert!(!report.drained, "{report:#?}");
+    assert_eq!((report.in_flight, report.cores_left_behind), (3, 0));
+    assert_eq!(report.outcome, Outcome::Stopped);
+}
+
+/// Jobs sleep while the core does other work.
+#[test]
+fn a_sleeping_job_does_not_hold_its_core() {
+    let (journal, most) = (Arc::<Journal>::default(), Arc::<AtomicU64>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(1);
+    topology.spout("once", move || seq.clone());
+    topology
+        .async_bolt("sleepy", 8, sleepy(|_| Duration::from_millis(600), |_| Fate::Ok, &most))
+        .shuffle_grouping("once");
+    let seq = Seq::new(2000, &journal);
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("relay", relay).shuffle_grouping("numbers");
+    topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("relay");
+    assert_clean(&run(topology, &config(&[("ringstorm.worker.cores", 1.into())])));
+    let slowest = journal.fates().values().filter_map(|fate| fate.told_after).max();
+    assert!(slowest < Some(Duration::from_millis(400)), "{slowest:?}");
+}
+
+/// A spout that awaits a channel filled by another thread.
+struct Awaiting {
+    numbers: Arc<Mutex<Shared>>,
+    journal: Arc<Journal>,
+    again: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Shared {
+    ready: Vec<u64>,
+    closed: bool,
+    waker: Option<std::task::Waker>,
+}
+
+impl AsyncSpout for Awaiting {
+    fn declare(&self, declarer: &mut Declarer) {
+        declarer.emits::<Number>();
+    }
+    #[expect(clippy::manual_async_fn, reason = "the trait asks for a static future")]
+    fn next_tuple(mut self, emitter: AsyncEmitter) -> impl Future<Output = (Self, Result<Next>)> + 'static {
+        async move {
+            let values = match std::mem::take(&mut self.again) {
+                again if !again.is_empty() => again,
+                _ => {
+                    std::future::poll_fn(|context| {
+                        let mut shared = self.numbers.lock().unwrap();
+                        if shared.ready.is_empty() && !shared.closed {
+                            shared.waker = Some(context.waker().clone());
+                            return std::task::Poll::Pending;
+                        }
+                        std::task::Poll::Ready(std::mem::take(&mut shared.ready))
+                    })
+                    .await
+                }
+            };
+            if values.is_empty() {
+                return (self, Ok(Next::Finished));
+            }
+            for value in values {
+                self.journal.emitted(value);
+                emitter.emit_with_id(MessageId(value), &Number { value });
+            }
+            (self, Ok(Next::Emitted))
+        }
+    }
+    fn ack(&mut self, id: MessageId) {
+        self.journal.acked(id.0);
+    }
+    fn fail(&mut self, id: MessageId, reason: FailReason) {
+        self.journal.failed(id.0, reason);
+        self.again.push(id.0);
+    }
+}
+
+#[test]
+fn a_spout_awaits_other_threads_and_hears_of_fates() {
+    let (journal, shared) = (Arc::<Journal>::default(), Arc::<Mutex<Shared>>::default());
+    let mut topology = TopologyBuilder::new();
+    let (for_spout, its_journal) = (Arc::clone(&shared), Arc::clone(&journal));
+    topology.async_spout("awaiting", move || Awaiting {
+        numbers: Arc::clone(&for_spout),
+        journal: Arc::clone(&its_journal),
+        again: Vec::new(),
+    });
+    let moody = || {
+        let mut failed = std::collections::HashSet::new();
+        ends(move |input, collector| {
+            let value = input.view::<Number>()?.value();
+            if value % 10 == 0 && failed.insert(value) {
+                collector.fail(input);
+            } else {
+                collector.ack(input);
+            }
+            Ok(())
+        })
+    };
+    topology.bolt("moody", moody).shuffle_grouping("awaiting");
+    let running = start(topology, &config(&[]));
+    let started = Instant::now();
+    for value in 0..500 {
+        let waker = {
+            let mut shared = shared.lock().unwrap();
+            shared.ready.push(value);
+            shared.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if value % 50 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let waker = {
+        let mut shared = shared.lock().unwrap();
+        shared.closed = true;
+        shared.waker.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+    assert_clean(&finish(running));
+    assert!(started.elapsed() < Duration::from_secs(10));
+    journal.assert_all_acked_in_the_end(500);
+    assert_eq!(journal.fails(), 50);
+}
+
+/// What an asynchronous spout cannot emit fails its message and nothing else: the spout is not rebuilt.
+#[test]
+fn a_bad_emit_of_an_awaiting_spout_fails_its_message() {
+    struct Bad(u64, Arc<Journal>);
+    impl AsyncSpout for Bad {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.fields(["value"]);
+        }
+        #[expect(clippy::manual_async_fn, reason = "the trait asks for a static future")]
+        fn next_tuple(mut self, emitter: AsyncEmitter) -> impl Future<Output = (Self, Result<Next>)> + 'static {
+            async move {
+                let id = self.0;
+                self.0 += 1;
+                if id == 4 {
+                    return (self, Ok(Next::Finished));
+                }
+                self.1.emitted(id);
+                match id {
+                    0 => emitter.emit_with_id(MessageId(id), &Number { value: 0 }),
+                    1 => {
+                        let mut deep = ringstorm_tuple::Value::Null;
+                        for _ in 0..100 {
+                            deep = ringstorm_tuple::Value::List(vec![deep]);
+                        }
+                        emitter.emit_with_id(MessageId(id), &ringstorm_tuple::Values(vec![deep]));
+                    }
+                    2 => emitter.emit_with_id(MessageId(id), &ringstorm_tuple::values![1, 2]),
+                    _ => emitter.emit_with_id(MessageId(id), &ringstorm_tuple::values![1]),
+                }
+                (self, Ok(Next::Emitted))
+            }
+        }
+        fn ack(&mut self, id: MessageId) {
+            self.1.acked(id.0);
+        }
+        fn fail(&mut self, id: MessageId, reason: FailReason) {
+            self.1.failed(id.0, reason);
+        }
+    }
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let shared = Arc::clone(&journal);
+    topology.async_spout("bad", move || Bad(0, Arc::clone(&shared)));
+    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("bad");
+    let report = run(topology, &config(&[]));
+    assert_drained(&report);
+    journal.assert_one_word_per_emit();
+    assert_eq!((journal.acks(), journal.fails()), (1, 3));
+    let errors = errors_of(&report, "bad");
+    assert!(errors.len() == 3 && errors.iter().all(|text| !text.contains("rebuilt")), "{errors:?}");
+    assert!(errors.iter().any(|text| text.contains("deep")), "{errors:?}");
+}

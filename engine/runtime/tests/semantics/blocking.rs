@@ -1,0 +1,102 @@
+//! Components whose code waits: named when they hold a core, harmless on threads of their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringstorm_runtime::{LocalOptions, Outcome, TopologyBuilder};
+
+use crate::harness::*;
+
+/// A steady stream through `steady` beside a bolt that sleeps; returns the steady stream's worst completion.
+fn beside_a_sleeper(blocking: bool) -> (ringstorm_runtime::RunReport, Duration) {
+    let (journal, once) = (Arc::<Journal>::default(), Arc::<Journal>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(3, &once);
+    topology.spout("once", move || seq.clone());
+    let sleeper = topology.bolt("sleeper", || slow(Duration::from_millis(500))).shuffle_grouping("once");
+    if blocking {
+        sleeper.blocking();
+    }
+    let seq = Seq::new(400, &journal).paced(Duration::from_millis(2));
+    topology.spout("paced", move || seq.clone());
+    topology.bolt("steady", relay).shuffle_grouping("paced");
+    topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("steady");
+    let report = run(topology, &config(&[("ringstorm.worker.cores", 1.into())]));
+    once.assert_all_acked_once(3);
+    journal.assert_all_acked_once(400);
+    let worst = journal.fates().values().filter_map(|fate| fate.told_after).max();
+    (report, worst.unwrap_or_default())
+}
+
+#[test]
+fn a_blocking_bolt_sleeps_on_a_thread_of_its_own() {
+    let (report, worst) = beside_a_sleeper(true);
+    assert_clean(&report);
+    assert!(worst < Duration::from_millis(300), "the steady stream waited {worst:?}");
+}
+
+#[test]
+fn the_same_bolt_on_a_core_holds_everybody() {
+    let (report, worst) = beside_a_sleeper(false);
+    assert_drained(&report);
+    assert!(worst > Duration::from_millis(400), "the control has lost its sense: {worst:?}");
+}
+
+/// A bolt that stays in one call for long is named while it is still there.
+#[test]
+fn a_bolt_that_holds_its_core_is_named() {
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(1);
+    topology.spout("once", move || seq.clone());
+    topology.bolt("sluggard", || slow(Duration::from_millis(2500))).shuffle_grouping("once");
+    let (told, tells) = std::sync::mpsc::channel();
+    let options = LocalOptions {
+        on_error: Some(Box::new(move |error| drop(told.send(error.clone())))),
+        ..LocalOptions::default()
+    };
+    let running = start_with(topology, &config(&[]), options);
+    let error = tells.recv_timeout(Duration::from_millis(2300)).expect("it is named before it returns");
+    assert_eq!(error.component, "sluggard");
+    assert!(error.text.contains("core") && error.text.contains("blocking"), "{error}");
+    let report = finish(running);
+    assert_drained(&report);
+    assert_eq!(report.error_count, 1, "it is named once");
+}
+
+/// Blocking spouts and bolts, acked, with everything that flows between threads and cores.
+#[test]
+fn blocking_components_are_like_others() {
+    let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(2000, &journal).replays();
+    topology.spout("numbers", move || seq.clone()).parallelism(2).blocking();
+    topology.bolt("relay", relay).parallelism(2).shuffle_grouping("numbers").blocking();
+    topology.bolt("on-core", relay).parallelism(2).fields_grouping("relay", ["value"]);
+    topology.bolt("sink", sink(&rows)).parallelism(2).fields_grouping("on-core", ["value"]).blocking();
+    assert_clean(&run(topology, &config(&[("ringstorm.ring.cells", 4.into())])));
+    journal.assert_all_acked_once(4000);
+    assert_eq!(rows.values(), (0..4000).collect::<Vec<_>>());
+}
+
+/// A blocking bolt that is slow holds its spout, and nothing piles up.
+#[test]
+fn a_slow_blocking_bolt_pushes_back() {
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(u64::MAX);
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("slow", || slow(Duration::from_millis(1))).shuffle_grouping("numbers").blocking();
+    let settings = [("ringstorm.drain.timeout.secs", 0.1.into()), ("ringstorm.ring.cells", 4.into())];
+    let running = start(topology, &config(&settings));
+    std::thread::sleep(Duration::from_millis(800));
+    let waiting = |running: &ringstorm_runtime::RunningTopology| {
+        let snapshots = running.snapshots();
+        transferred(&snapshots) - executed(&snapshots)
+    };
+    let first = waiting(&running);
+    std::thread::sleep(Duration::from_millis(300));
+    let second = waiting(&running);
+    // A frame of 16 KiB holds some two thousand numbers; four cells, an inbox and an outlet make a few dozen frames.
+    assert!(first < 200_000 && second < 200_000, "{first}, then {second} tuples wait");
+    running.request_stop();
+    assert_eq!(finish(running).outcome, Outcome::Stopped);
+}

@@ -1,0 +1,27 @@
+//! What a knowledgeable user of Storm relies on, one module for each promise. Every test may run beside every other.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+#[path = "../harness/lib.rs"]
+mod harness;
+
+mod asynchronous;
+mod bad_emits;
+mod blocking;
+mod bolt_failures;
+mod cycles;
+mod flat_map;
+mod flushing;
+mod forwarding;
+mod grouping;
+mod joins;
+mod large;
+mod lifecycle;
+mod order;
+mod pending;
+mod reliability;
+mod spout_failures;
+mod stopping;
+mod streams;
+mod ticks;
+mod timeouts;

@@ -1,0 +1,150 @@
+//! Stopping while there is work, and what is left when time is over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringstorm_runtime::{LocalOptions, Outcome, TopologyBuilder};
+
+use crate::harness::*;
+
+/// A steady load through three layers; stopped in the middle.
+#[test]
+fn a_stop_takes_nothing_new_and_drains_what_there_is() {
+    for ackers in [0, 1] {
+        let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
+        let mut topology = TopologyBuilder::new();
+        let seq = if ackers == 0 { Seq::untracked(u64::MAX) } else { Seq::new(u64::MAX, &journal) };
+        topology.spout("numbers", move || seq.clone());
+        topology.bolt("relay", relay).parallelism(2).shuffle_grouping("numbers");
+        topology.bolt("sink", sink(&rows)).parallelism(2).fields_grouping("relay", ["value"]);
+        let settings = [("topology.acker.executors", ackers.into()), ("topology.max.spout.pending", 1000.into())];
+        let running = start(topology, &config(&settings));
+        wait_for("tuples", || {
+            running
+                .snapshots()
+                .iter()
+                .flat_map(|core| &core.executors)
+                .any(|executor| executor.inputs.iter().any(|input| input.executed > 1000))
+        });
+        running.request_stop();
+        // Whoever asks afterwards to go on is late.
+        running.activate();
+        let report = finish(running);
+        assert_eq!(report.outcome, Outcome::Stopped);
+        assert!(report.drained, "{report:#?}");
+        assert_eq!((report.pending, report.in_flight), (0, 0));
+        assert_eq!(transferred(&report.snapshots), executed(&report.snapshots));
+        let values = rows.values();
+        assert_eq!(values, (0..values.len() as u64).collect::<Vec<_>>());
+        if ackers > 0 {
+            journal.assert_all_acked_once(values.len() as u64);
+        }
+    }
+}
+
+/// What was failed is not replayed once a stop was asked for, and what is un-acked is counted.
+#[test]
+fn a_stop_counts_what_was_not_acked() {
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(50, &journal).stays(Duration::from_secs(3600));
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("mute", mute).shuffle_grouping("numbers");
+    let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.3.into())]));
+    wait_for("all to be emitted", || journal.fates().len() == 50);
+    let asked = Instant::now();
+    running.request_stop();
+    let report = finish(running);
+    assert_eq!((&report.outcome, report.drained), (&Outcome::Stopped, false));
+    assert_eq!((report.pending, report.in_flight, report.cores_left_behind), (50, 0, 0));
+    assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+}
+
+/// A bolt sleeps for a minute: the stop comes back soon after the drain time-out and says who did not.
+fn asleep(blocking: bool) {
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(5, &journal).stays(Duration::from_secs(3600));
+    topology.spout("numbers", move || seq.clone());
+    // On the other core.
+    let sleeper = topology.bolt("sleeper", || slow(Duration::from_secs(60))).shuffle_grouping("numbers");
+    if blocking {
+        sleeper.blocking();
+    }
+    let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.5.into())]));
+    wait_for("all to be emitted", || journal.fates().len() == 5);
+    std::thread::sleep(Duration::from_millis(50));
+    let asked = Instant::now();
+    running.request_stop();
+    let report = finish(running);
+    let took = asked.elapsed();
+    assert!(took < Duration::from_millis(2500), "the stop took {took:?}");
+    assert_eq!((&report.outcome, report.drained), (&Outcome::Stopped, false));
+    assert_eq!((report.pending, report.cores_left_behind), (5, 1));
+    assert!(report.in_flight >= 1, "{report:#?}");
+    let errors = errors_of(&report, "sleeper");
+    assert!(errors.iter().any(|text| text.contains("left behind")), "{:#?}", report.errors);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_bolt_that_sleeps_on_its_core() {
+    asleep(false);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_blocking_bolt_that_sleeps() {
+    asleep(true);
+}
+
+#[test]
+fn a_stop_handle_works_from_anywhere_and_more_than_once() {
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(u64::MAX);
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("numbers");
+    let running = start(topology, &config(&[]));
+    let handle = running.stop_handle();
+    let stopper = std::thread::spawn({
+        let handle = handle.clone();
+        move || {
+            std::thread::sleep(Duration::from_millis(30));
+            handle.stop();
+            handle.stop();
+        }
+    });
+    let report = finish(running);
+    stopper.join().unwrap();
+    assert_eq!((&report.outcome, report.drained), (&Outcome::Stopped, true));
+    // The run is over: nobody minds.
+    handle.stop();
+}
+
+/// Whoever listens to errors may be slow, or panic: the run does not care.
+#[test]
+fn a_bad_listener_holds_no_data_and_ends_nothing() {
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(5000, &journal);
+    topology.spout("numbers", move || seq.clone());
+    let loud = || {
+        ends(|input, collector| {
+            collector.report_error("something");
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("loud", loud).parallelism(2).shuffle_grouping("numbers");
+    let mut calls = 0;
+    let options = LocalOptions {
+        on_error: Some(Box::new(move |_| {
+            calls += 1;
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(calls < 3, "I cannot listen any more");
+        })),
+        ..LocalOptions::default()
+    };
+    let report = finish(start_with(topology, &config(&[]), options));
+    assert_drained(&report);
+    journal.assert_all_acked_once(5000);
+    assert_eq!(report.error_count, 5000);
+}

@@ -1,0 +1,161 @@
+//! Messages that take too long, with a time-out of T = 1 s. A message fails after T to 2T.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringstorm_runtime::{Bolt, FailReason, TopologyBuilder};
+use serde_json::Value;
+
+use crate::harness::*;
+
+const TIMEOUT: (&str, u64) = ("topology.message.timeout.secs", 1);
+/// What a loaded machine may add.
+const SLACK: Duration = Duration::from_millis(700);
+
+fn with_timeout(more: &[(&'static str, Value)]) -> ringstorm_types::config::Config {
+    let mut settings = vec![(TIMEOUT.0, TIMEOUT.1.into())];
+    settings.extend_from_slice(more);
+    config(&settings)
+}
+
+fn spout_into<B: Bolt>(
+    seq: Seq,
+    (executors, tasks): (u32, u32),
+    bolt: impl Fn() -> B + Send + Sync + 'static,
+) -> TopologyBuilder {
+    let mut topology = TopologyBuilder::new();
+    topology.spout("numbers", move || seq.clone()).parallelism(executors).tasks(tasks);
+    topology.bolt("bolt", bolt).shuffle_grouping("numbers").tick_every(Duration::from_millis(50));
+    topology
+}
+
+/// Storm's B002: nothing stays behind of what was never acked, neither at the spout nor at the acker.
+#[test]
+fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(20_000, &journal).stays(Duration::from_millis(2500));
+    let running = start(spout_into(seq, (1, 1), mute), &with_timeout(&[]));
+    wait_for("all to fail", || journal.fates().len() == 20_000 && journal.fails() == 20_000);
+    wait_for("the acker to forget", || running.snapshots().iter().map(|core| core.open_roots).sum::<usize>() == 0);
+    let report = finish(running);
+    assert_clean(&report);
+    journal.assert_one_word_per_emit();
+    for (id, fate) in journal.fates() {
+        assert_eq!(fate.fails, [FailReason::TimedOut], "message {id}");
+        let told = fate.told_after.unwrap();
+        assert!(told >= Duration::from_millis(990) && told < Duration::from_secs(2) + SLACK, "message {id}: {told:?}");
+    }
+    let spout = report.snapshots.iter().flat_map(|core| &core.executors).find(|executor| executor.is_spout).unwrap();
+    assert_eq!((spout.acked, spout.failed, spout.timed_out, spout.pending), (0, 20_000, 20_000, 0));
+}
+
+/// Storm's B001: pending messages age once per executor and period, whatever its task count. They are held for 0.8 T.
+#[test]
+fn several_tasks_of_an_executor_age_once() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(50, &journal);
+    let report = run(spout_into(seq, (1, 4), || Hold::new(Duration::from_millis(800))), &with_timeout(&[]));
+    assert_clean(&report);
+    journal.assert_all_acked_once(200);
+}
+
+/// Storm's B004: with time-outs off nothing fails, late acks count, and a spout at its limit goes on.
+#[test]
+fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(20, &journal);
+    let settings = [("topology.enable.message.timeouts", false.into()), ("topology.max.spout.pending", 10.into())];
+    let topology = spout_into(seq, (1, 1), || Hold::new(Duration::from_millis(1300)));
+    let config = with_timeout(&settings);
+    let built = topology.build(&config).unwrap();
+    let warnings: Vec<String> = built.warnings().collect();
+    assert!(
+        warnings.iter().any(|text| {
+            text.contains("topology.enable.message.timeouts") && text.contains("topology.max.spout.pending")
+        }),
+        "{warnings:?}"
+    );
+    let running = ringstorm_runtime::LocalCluster::new()
+        .submit("test", built, ringstorm_runtime::LocalOptions::default())
+        .unwrap();
+    assert_clean(&finish(running));
+    journal.assert_all_acked_once(20);
+}
+
+/// Storm's B007: a bolt may ask for more time, again and again.
+#[test]
+fn asking_for_more_time_keeps_a_message_alive() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(200, &journal);
+    let report = run(spout_into(seq, (1, 1), || Hold::resetting(Duration::from_millis(2600))), &with_timeout(&[]));
+    assert_clean(&report);
+    journal.assert_all_acked_once(200);
+}
+
+/// Held without asking, the same messages fail; the acks that come later are ignored.
+#[test]
+fn an_ack_that_comes_too_late_is_ignored() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(200, &journal).stays(Duration::from_millis(2900));
+    let report = run(spout_into(seq, (1, 1), || Hold::new(Duration::from_millis(2200))), &with_timeout(&[]));
+    assert_clean(&report);
+    journal.assert_one_word_per_emit();
+    assert_eq!((journal.acks(), journal.fails()), (0, 200));
+}
+
+/// What times out is replayed, though the spout had said that its input has ended.
+#[test]
+fn a_finished_spout_replays_what_times_out() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(30, &journal).replays();
+    let forgetful = || {
+        let mut seen = std::collections::HashSet::new();
+        ends(move |input, collector| {
+            if !input.is_tick() && !seen.insert(input.view::<Number>()?.value()) {
+                collector.ack(input);
+            }
+            Ok(())
+        })
+    };
+    assert_clean(&run(spout_into(seq, (1, 1), forgetful), &with_timeout(&[])));
+    journal.assert_all_acked_in_the_end(30);
+    assert_eq!(journal.fails(), 30);
+}
+
+/// A waiting spout is called again when something of it has timed out, before the instant that it waits for.
+#[test]
+fn a_spout_that_waits_for_long_hears_of_timeouts_and_replays() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(5, &journal).replays().stays(Duration::from_secs(3600));
+    let forgetful = || {
+        let mut seen = std::collections::HashSet::new();
+        ends(move |input, collector| {
+            if !input.is_tick() && !seen.insert(input.view::<Number>()?.value()) {
+                collector.ack(input);
+            }
+            Ok(())
+        })
+    };
+    let running = start(spout_into(seq, (1, 1), forgetful), &with_timeout(&[]));
+    wait_for("the replays", || journal.acks() == 5);
+    running.request_stop();
+    finish(running);
+    journal.assert_one_word_per_emit();
+}
+
+/// Messages time out and are told while the topology is inactive.
+#[test]
+fn deactivation_does_not_stop_the_clock() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(100, &journal).replays();
+    let running = start(spout_into(seq, (1, 1), mute), &with_timeout(&[]));
+    wait_for("the first message", || !journal.fates().is_empty());
+    running.deactivate();
+    wait_for("the fails", || journal.fails() > 0 && journal.fails() == journal.fates().len() as u64);
+    let emits: u32 = journal.fates().values().map(|fate| fate.emits).sum();
+    std::thread::sleep(Duration::from_millis(100));
+    let later: u32 = journal.fates().values().map(|fate| fate.emits).sum();
+    assert_eq!(emits, later, "nothing is replayed while the topology is inactive");
+    running.request_stop();
+    finish(running);
+}
