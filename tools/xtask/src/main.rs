@@ -16,7 +16,7 @@ mod step;
 mod steps;
 mod tidy;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -72,9 +72,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the workspace, two folders above this crate.
+/// The root of the workspace, two folders above this crate. Cargo says at each run where that is; a checkout that was
+/// moved after it was built is found all the same.
 fn root() -> PathBuf {
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crate_folder =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     crate_folder.ancestors().nth(2).expect("this crate lies in tools/xtask").to_owned()
 }
 
