@@ -35,7 +35,7 @@ pub(crate) fn loom(shell: &Shell) -> Result<Outcome, CommandError> {
     let arguments = ["test", "-p", "ringstorm-ring", "--release", "--test", "loom_*", "--locked"];
     let run =
         shell.cargo(arguments).environment("RUSTFLAGS", "--cfg loom").environment("CARGO_TARGET_DIR", "target/loom");
-    counted(&run.limit(Duration::from_secs(15 * 60)))
+    counted(&run.limit(Duration::from_secs(25 * 60)))
 }
 
 /// The corpora of the fuzzers, by themselves.
