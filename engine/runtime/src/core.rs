@@ -32,7 +32,7 @@ mod turn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ringstorm_ring::{Doorbell, IdlePolicy};
+use ringstorm_ring::IdlePolicy;
 
 use crate::api::input::Source;
 use crate::core::acker_executor::AckerExecutor;
@@ -86,7 +86,6 @@ pub(crate) struct Core {
     pub(crate) sources: Vec<Vec<Arc<Source>>>,
     pub(crate) component_numbers: Vec<u32>,
     pub(crate) policy: IdlePolicy,
-    pub(crate) doorbell: Doorbell,
     pub(crate) status: Arc<CoreStatus>,
     pub(crate) commands: Arc<CommandBox>,
     pub(crate) events: EventSender,

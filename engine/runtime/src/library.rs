@@ -15,6 +15,7 @@ mod replay;
 mod retry;
 
 pub use channel::{ChannelSender, ChannelSource, Envelope, SendError, SendFuture, TrySendError, channel, channel_with};
+pub use closures::FlatMapFn;
 pub use delivery::{Delivery, DeliveryError};
 pub use line_writer::LineWriter;
 pub use lines::{Line, LineSpout, LineView};

@@ -96,7 +96,9 @@ fn run(cores: u64, ackers: Option<u64>, blocking: bool, count: u64) {
     if blocking {
         sum.blocking();
     }
-    let report = LocalCluster::new().run("smoke", topology.build(&config).unwrap()).unwrap();
+    let report = LocalCluster::new()
+        .run("smoke", topology.build(&config).expect("the topology is valid"))
+        .expect("the system gives what cores need");
     assert_eq!(report.outcome, Outcome::Completed, "{report:?}");
     assert!(report.drained);
     assert_eq!(report.error_count, 0, "{:?}", report.errors);

@@ -236,7 +236,7 @@ fn settle(job: Job, result: Result, collector: &mut BoltCollector<'_>) {
         }
     }
     // Taken in any case: what is left would be laid to the next tuple.
-    let refused = collector.output.refused.take().map(|text| *text);
+    let refused = collector.output.refused.take();
     match result.err().map(|error| error.to_string()).or(refused) {
         None => collector.ack_deferred(handle),
         Some(text) => {

@@ -13,7 +13,6 @@ const EXPIRED_PER_TURN: usize = 4096;
 
 pub(crate) struct AckerExecutor {
     pub(crate) id: ExecutorId,
-    pub(crate) task: u32,
     pub(crate) ledger: Ledger,
     incoming: Vec<AckMessage>,
     outcomes: Vec<Outcome>,
@@ -27,10 +26,9 @@ pub(crate) struct AckerExecutor {
 }
 
 impl AckerExecutor {
-    pub(crate) fn new(id: ExecutorId, task: u32, key: EdgeKey, timeout_ns: Option<u64>, now_ns: u64) -> Self {
+    pub(crate) fn new(id: ExecutorId, key: EdgeKey, timeout_ns: Option<u64>, now_ns: u64) -> Self {
         Self {
             id,
-            task,
             ledger: Ledger::new(key),
             incoming: Vec::new(),
             outcomes: Vec::new(),

@@ -171,11 +171,6 @@ impl BoltExecutor {
         !self.wants_copies && !self.has_given_up && self.current.is_none() && self.gate.is_open(transfer)
     }
 
-    /// Tuples in the frame in hand that were not executed yet.
-    pub(crate) fn has_current(&self) -> bool {
-        self.current.is_some()
-    }
-
     /// Whether its tasks have work that comes from elsewhere than their inbox.
     pub(crate) fn is_woken_from_outside(&self) -> bool {
         self.tasks.iter().any(|task| task.bolt.is_woken_from_outside())
@@ -392,7 +387,7 @@ impl BoltExecutor {
             }));
             let refused = task.output.refused.take();
             let failure = match result {
-                Ok(Ok(_)) => refused.map(|text| ChunkFailure { task: index, text: *text, rebuild: false }),
+                Ok(Ok(_)) => refused.map(|text| ChunkFailure { task: index, text, rebuild: false }),
                 Ok(Err(error)) => Some(ChunkFailure { task: index, text: error.to_string(), rebuild: true }),
                 Err(panic) => {
                     let text = format!("panicked: {}", panic_text(&*panic));
@@ -533,7 +528,7 @@ fn call(
 #[cold]
 fn refused(task: usize, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> ChunkFailure {
     collector.fail(input);
-    let text = collector.output.refused.take().map_or_else(String::new, |text| *text);
+    let text = collector.output.refused.take().unwrap_or_default();
     ChunkFailure { task, text, rebuild: false }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct TaskOutput {
     pub(crate) streams: Vec<OutputStream>,
     pub(crate) edges: EdgeGenerator,
     /// Why an emit of the running call was refused.
-    pub(crate) refused: Option<Box<String>>,
+    pub(crate) refused: Option<String>,
     /// What user code reported and has yet to be handed on.
     pub(crate) reported: Reports,
     pub(crate) scratch: Vec<u8>,
@@ -354,7 +354,7 @@ impl TaskOutput {
     }
 
     pub(crate) fn refuse(&mut self, text: String) {
-        self.refused.get_or_insert_with(|| Box::new(text));
+        self.refused.get_or_insert(text);
     }
 }
 

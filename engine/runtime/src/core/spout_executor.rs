@@ -138,7 +138,7 @@ impl SpoutTask {
             }
         };
         if let Some(refused) = self.output.refused.take() {
-            self.output.reported.push(|| *refused);
+            self.output.reported.push(|| refused);
         }
         let failed = !self.tracker.settled.is_empty() && tell_settled(self, stats);
         self.wait = match next {
@@ -305,9 +305,9 @@ impl SpoutExecutor {
         }
         self.active = active;
         if active {
-            self.call_each("activate", Spout::activate)
+            self.call_each("activate", Spout::activate);
         } else {
-            self.call_each("deactivate", Spout::deactivate)
+            self.call_each("deactivate", Spout::deactivate);
         }
     }
 
@@ -464,25 +464,6 @@ impl SpoutExecutor {
             }
         }
         self.expiring = more;
-    }
-
-    /// Fails every pending message whose root satisfies `wanted`.
-    pub(crate) fn fail_where(
-        &mut self,
-        reason: FailReason,
-        transfer: &mut Transfer,
-        mut wanted: impl FnMut(RootId) -> bool,
-    ) {
-        for index in 0..self.tasks.len() {
-            let mut lost = Vec::new();
-            let pending = &mut self.tasks[index].tracker.pending;
-            pending.drain_where(&mut wanted, |root, id| lost.push((root, MessageId(id))));
-            for (root, id) in lost {
-                transfer.folder.forget(root);
-                self.stats.failed += 1;
-                self.tell_failed(index, id, reason, transfer);
-            }
-        }
     }
 
     fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {

@@ -91,7 +91,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Every task of the core is opened or prepared.
-    Ready { core: usize },
+    Ready,
     /// User code failed.
     Failed { failure: TaskFailure },
     /// User code reported an error.

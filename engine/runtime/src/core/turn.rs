@@ -75,7 +75,7 @@ impl Core {
         self.show_numbers();
         self.update_ticks();
         self.update_deadline();
-        self.send_event(Event::Ready { core: self.index });
+        self.send_event(Event::Ready);
     }
 
     fn read_control(&mut self) -> bool {

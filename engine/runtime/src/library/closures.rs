@@ -42,7 +42,8 @@ use crate::api::builder::{BoltDeclarer, SpoutDeclarer, TopologyBuilder};
 use crate::api::collector::Emitter;
 use crate::api::context::TopologyContext;
 use crate::api::declare::Declarer;
-use crate::api::input::Input;
+use crate::api::flat_map::FlatMap;
+use crate::api::input::{Input, TupleRef};
 use crate::error::Result;
 use crate::library::replay::{Emission, Fetched, ReplayingSpout, Source};
 
@@ -80,6 +81,27 @@ impl TopologyBuilder {
         })
     }
 
+    /// Adds a bolt that turns each tuple into an iterator of tuples, which is pulled while there is room: a [`FlatMap`]
+    /// without state. The items may borrow from the tuple, which only a function can say, and not a closure.
+    ///
+    /// ```
+    /// # use ringstorm_runtime::{Result, TopologyBuilder, TupleRef};
+    /// # use ringstorm_runtime::library::{Line, LineSpout};
+    /// fn words(input: TupleRef<'_>) -> Result<impl Iterator<Item = Line<'_>>> {
+    ///     Ok(input.view::<Line>()?.line().split_whitespace().map(|line| Line { line }))
+    /// }
+    ///
+    /// let mut topology = TopologyBuilder::new();
+    /// topology.spout("lines", || LineSpout::new("input.txt"));
+    /// topology.flat_map_fn("words", words).shuffle_grouping("lines");
+    /// ```
+    pub fn flat_map_fn<F>(&mut self, id: &str, function: F) -> BoltDeclarer<'_>
+    where
+        F: for<'a> FlatMapFn<'a> + Copy + Send + Sync + 'static,
+    {
+        self.flat_map(id, move || FlatFunction(function))
+    }
+
     /// Adds a bolt that hands on the tuples for which the closure says `true`, as they are. Every input must have the
     /// layout of `T`.
     pub fn filter_fn<T, F>(&mut self, id: &str, function: F) -> BoltDeclarer<'_>
@@ -114,6 +136,38 @@ where
     #[inline]
     fn execute(&mut self, input: &Input<'_>, emitter: &mut Emitter<'_, '_, '_>) -> Result {
         (self.0)(input, emitter)
+    }
+}
+
+/// What [`TopologyBuilder::flat_map_fn`] takes: `fn(TupleRef<'a>) -> Result<impl Iterator<Item = T>>` with tuples `T`
+/// that live as long as `'a`.
+pub trait FlatMapFn<'a>: Fn(TupleRef<'a>) -> Result<Self::Items> {
+    /// The tuples that are emitted.
+    type Item: Tuple + 'a;
+    /// The tuples that come of one tuple.
+    type Items: Iterator<Item = Self::Item> + 'a;
+}
+
+impl<'a, T, I, F> FlatMapFn<'a> for F
+where
+    T: Tuple + 'a,
+    I: Iterator<Item = T> + 'a,
+    F: Fn(TupleRef<'a>) -> Result<I>,
+{
+    type Item = T;
+    type Items = I;
+}
+
+/// A bolt of [`TopologyBuilder::flat_map_fn`].
+struct FlatFunction<F>(F);
+
+impl<F: for<'a> FlatMapFn<'a> + 'static> FlatMap for FlatFunction<F> {
+    fn declare(&self, declarer: &mut Declarer) {
+        declarer.emits::<<F as FlatMapFn<'static>>::Item>();
+    }
+
+    fn flat_map<'a>(&'a mut self, input: TupleRef<'a>) -> Result<impl Iterator<Item = impl Tuple + 'a> + 'a> {
+        (self.0)(input)
     }
 }
 

@@ -14,12 +14,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::api::bolt::Bolt;
 use crate::api::collector::BoltCollector;
-use crate::api::context::TopologyContext;
+use crate::api::context::{TopologyContext, TopologyFacts};
 use crate::api::input::{AckHandle, Input, TupleRef};
 use crate::error::Result;
 
@@ -31,13 +32,14 @@ type Format = Box<dyn FnMut(TupleRef<'_>, &mut Vec<u8>) -> Result>;
 
 /// Writes each tuple as one line.
 ///
-/// A file is created if it is missing and appended to if not: several tasks and workers may share it, and a task that is
-/// rebuilt goes on after what it wrote before. Remove an old file first where only new lines are wanted.
+/// A file is created if it is missing and appended to if not, unless [`replace`](Self::replace) says otherwise: several
+/// tasks and workers may share it, and a task that is rebuilt goes on after what it wrote before.
 ///
 /// Fields are separated by tabs: text as it is, everything else as JSON. A tab, line end or backslash within a field is
 /// written as `\t`, `\n`, `\r` or `\\`, so that every tuple is one line and can be read back.
 pub struct LineWriter {
     path: PathBuf,
+    replace: bool,
     format: Format,
     output: Option<Output>,
     buffer: Vec<u8>,
@@ -64,6 +66,7 @@ impl LineWriter {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
+            replace: false,
             format: Box::new(tab_separated),
             output: None,
             buffer: Vec::new(),
@@ -78,6 +81,12 @@ impl LineWriter {
     pub fn format(mut self, format: impl FnMut(TupleRef<'_>, &mut Vec<u8>) -> Result + 'static) -> Self {
         self.format = Box::new(format);
         self
+    }
+
+    /// Replaces what a regular file holds when the run begins. The first task of this process that opens it does so; the
+    /// others, and a task that is rebuilt, add to what the run has written.
+    pub fn replace(self) -> Self {
+        Self { replace: true, ..self }
     }
 
     fn write_out(&mut self, collector: &mut BoltCollector<'_>) {
@@ -110,6 +119,9 @@ impl Bolt for LineWriter {
     fn prepare(&mut self, context: &TopologyContext) -> Result {
         self.context = Some(context.clone());
         let cannot = |error| format!("cannot write to {}: {error}; check the path", name(&self.path));
+        if self.replace {
+            empty_once(&context.topology, &self.path).map_err(cannot)?;
+        }
         self.output = Some(Output::open(&self.path).map_err(cannot)?);
         Ok(())
     }
@@ -180,6 +192,24 @@ impl Output {
     }
 }
 
+/// Files that runs of this process have emptied.
+static EMPTIED: Mutex<Vec<(Weak<TopologyFacts>, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Empties a regular file, unless this run has done so.
+fn empty_once(run: &Arc<TopologyFacts>, path: &Path) -> io::Result<()> {
+    let mut emptied = EMPTIED.lock().unwrap_or_else(PoisonError::into_inner);
+    emptied.retain(|(run, _)| run.strong_count() > 0);
+    let run = Arc::downgrade(run);
+    if emptied.iter().any(|(known, known_path)| known.ptr_eq(&run) && known_path == path) {
+        return Ok(());
+    }
+    if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        File::options().write(true).open(path)?.set_len(0)?;
+    }
+    emptied.push((run, path.to_owned()));
+    Ok(())
+}
+
 /// Ends the last line of a file whose writer was stopped in the middle of it, so that the next line starts anew.
 fn end_torn_line(path: &Path, file: &mut File) -> io::Result<()> {
     let metadata = file.metadata()?;
@@ -245,6 +275,25 @@ mod tests {
             escape(&mut line, 5);
             assert_eq!(String::from_utf8(line).unwrap(), format!("kept\t{expected}"));
         }
+    }
+
+    #[test]
+    fn each_run_empties_a_file_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let run = || Arc::new(TopologyFacts { id: String::new(), name: String::new(), tasks: Default::default() });
+        let (first, second) = (run(), run());
+        empty_once(&first, &path).unwrap();
+        for (run, after) in [(&first, "old"), (&second, ""), (&second, "old"), (&first, "old")] {
+            std::fs::write(&path, "old").unwrap();
+            empty_once(run, &path).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+        }
+        drop((first, second));
+        let third = run();
+        empty_once(&third, &path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        empty_once(&third, Path::new("/dev/null")).unwrap();
     }
 
     #[test]

@@ -84,8 +84,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
             // Storm lets an executor of the acker have several tasks; here each is an executor of its own.
             for task in id.tasks() {
                 locals[task_number(task)] = Some(LocalExecutor::Acker(ackers.len() as u32));
-                let number = task_number(task) as u32;
-                ackers.push(AckerExecutor::new(id, number, blueprint.edge_key, blueprint.timeout_ns, now_ns));
+                ackers.push(AckerExecutor::new(id, blueprint.edge_key, blueprint.timeout_ns, now_ns));
             }
             continue;
         } else {
@@ -124,7 +123,6 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         sources: blueprint.sources.clone(),
         component_numbers: blueprint.component_numbers.clone(),
         policy: IdlePolicy::new(blueprint.idle),
-        doorbell: doorbell.clone(),
         status,
         commands,
         events,

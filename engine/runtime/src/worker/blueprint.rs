@@ -14,7 +14,7 @@ use ringstorm_types::config::{Config, CorePlacement};
 use ringstorm_types::graph::{cycles, topological_order};
 use ringstorm_types::id::{SYSTEM_COMPONENT, TICK_STREAM};
 use ringstorm_types::numbering::{Numbering, number};
-use ringstorm_types::placement::{Placement, local_acker_count, place};
+use ringstorm_types::placement::{local_acker_count, place};
 use ringstorm_types::topology::{ComponentKind, Grouping};
 use ringstorm_types::{ComponentId, ExecutorId, StreamId, TaskId};
 
@@ -58,7 +58,6 @@ pub(crate) struct Blueprint {
     pub(crate) config: Config,
     pub(crate) facts: Arc<TopologyFacts>,
     pub(crate) numbering: Numbering,
-    pub(crate) placement: Placement,
     pub(crate) threads: Vec<ThreadPlan>,
     /// By task id (index 0 is the system): the index of its thread.
     pub(crate) thread_of_task: Vec<usize>,
@@ -176,7 +175,6 @@ impl Blueprint {
             built,
             config,
             numbering,
-            placement,
             threads,
         };
         blueprint.links = blueprint.plan_links();

@@ -261,7 +261,7 @@ impl Coordinator {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::Core(Event::Ready { .. }) => self.ready += 1,
+            Message::Core(Event::Ready) => self.ready += 1,
             Message::Core(Event::Idle) => {}
             Message::Core(Event::Finished) => self.finished += 1,
             Message::Core(Event::Failed { failure }) => self.failed(failure),
