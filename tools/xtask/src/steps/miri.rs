@@ -42,7 +42,7 @@ pub(crate) fn run(shell: &Shell) -> Result<Outcome, CommandError> {
         );
         // Property tests look for files of old failures, and take these few cases unless they say otherwise.
         let run = run.environment("MIRIFLAGS", "-Zmiri-disable-isolation").environment("PROPTEST_CASES", "2");
-        let outcome = counted(&run.environment("CARGO_TARGET_DIR", "target/miri").limit(Duration::from_secs(8 * 60)))?;
+        let outcome = counted(&run.environment("CARGO_TARGET_DIR", "target/miri").limit(Duration::from_secs(15 * 60)))?;
         if let Outcome::Passed(remark) = outcome {
             remarks.push(remark);
         }
