@@ -8,6 +8,9 @@
 //! Invariants: every archived type has alignment 1, so a payload may start at any address; every byte of a payload is
 //! initialised; [`Schema::validate`] accepts only what can then be walked safely, to a bounded depth.
 //!
+//! Miri needs `-Zmiri-tree-borrows` here: rkyv's relative pointers lead out of the bytes of the reference through which
+//! they are read, which Tree Borrows allows and Stacked Borrows, an older model, does not.
+//!
 //! Threading: pure data and functions; [`Schema`] and [`Fields`] are shared between threads, views stay where their
 //! bytes are. Errors are returned to the caller, who fails the one tuple at hand and carries on.
 //!
