@@ -5,3 +5,4 @@ mod examples;
 mod metrics;
 mod processes;
 mod signals;
+mod word_count;

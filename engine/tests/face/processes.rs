@@ -89,11 +89,10 @@ impl Process {
             assert!(self.started.elapsed() < TIMEOUT, "the process does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let took = self.started.elapsed();
         let text = |thread: Option<std::thread::JoinHandle<Vec<u8>>>| {
             String::from_utf8_lossy(&thread.map(|thread| thread.join().unwrap()).unwrap_or_default()).into_owned()
         };
-        Ended { status, output: text(output), errors: text(errors), took }
+        Ended { status, output: text(output), errors: text(errors) }
     }
 }
 
@@ -110,7 +109,6 @@ pub struct Ended {
     pub status: ExitStatus,
     pub output: String,
     pub errors: String,
-    pub took: Duration,
 }
 
 impl Ended {

@@ -67,7 +67,7 @@ fn fields_of<T: Tuple>(tuple: &T) -> Vec<FieldRef<'_>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
     #[test]
     fn typed_tuples_come_back(parts in parts()) {
