@@ -5,7 +5,7 @@
 //! a fixed-size tuple of a spout costs no byte beyond its payload.
 //!
 //! Invariants: a payload is opaque here; a frame's written length only ever covers whole tuples, so a panic in the
-//! middle of one truncates to the last whole one; a structure that [`validate`] accepts can be read without a panic.
+//! middle of one truncates to the last whole one; a structure that [`validate()`] accepts can be read without a panic.
 //!
 //! Threading: values here belong to one thread at a time; nothing is shared. Errors: [`FrameError`] is returned to
 //! whoever received foreign bytes, and that peer's connection is closed; frames made in this process are not checked.

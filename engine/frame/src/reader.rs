@@ -1,6 +1,6 @@
 //! Reading a frame in place: its runs, and the tuples of each run without a copy.
 //!
-//! Invariants: reads bytes that a [`crate::FrameWriter`] made or that [`crate::validate`] accepted; other bytes may
+//! Invariants: reads bytes that a [`crate::FrameWriter`] made or that [`crate::validate()`] accepted; other bytes may
 //! panic on an index, never read out of bounds.
 //!
 //! Threading: borrows the frame. Allocation: none.

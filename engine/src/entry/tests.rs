@@ -1,3 +1,5 @@
+//! Tests of what the entry point makes of its command line.
+
 use std::ffi::OsString;
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ pub trait Bolt: 'static {
         Ok(())
     }
 
-    /// Executes one tuple. Ticks come here too; see [`Input::is_tick`].
+    /// Executes one tuple. Ticks come here too; see [`TupleRef::is_tick`](crate::TupleRef::is_tick).
     ///
     /// # Errors
     /// An error (as a panic) fails this tuple, is reported, and the task is rebuilt from its factory: what it held in

@@ -4,7 +4,7 @@
 //! pulled, until its subscribers have caught up.
 //!
 //! Invariants: an iterator borrows the bolt and the bytes of its input; both stay where they are until it is dropped.
-//! The bolt lives in a box, the input's frame stays with the executor while [`Step::Suspended`] is the last answer, and
+//! The bolt lives in a box, the input's frame stays with the executor while `Step::Suspended` is the last answer, and
 //! the iterator is dropped before either goes.
 
 use ringstorm_tuple::Tuple;

@@ -14,7 +14,7 @@ use crate::error::Result;
 /// its thread.
 ///
 /// A spout on a core must not wait: one that reads from something that blocks is declared
-/// [blocking](crate::TopologyBuilder::blocking_spout) and gets a thread of its own.
+/// [blocking](crate::SpoutDeclarer::blocking) and gets a thread of its own.
 pub trait Spout: 'static {
     /// Declares the streams that are emitted. Called on a throw-away instance when the topology is built.
     fn declare(&self, declarer: &mut Declarer);

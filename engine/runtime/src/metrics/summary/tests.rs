@@ -1,3 +1,5 @@
+//! Tests of the sums that a summary shows.
+
 use std::time::Duration;
 
 use ringstorm_types::{ExecutorId, TaskId};

@@ -1,3 +1,5 @@
+//! Laws of the windows.
+
 use super::*;
 use proptest::prelude::*;
 
