@@ -65,6 +65,8 @@ const INBOX_TUPLES_MIN: usize = 64;
 
 pub(crate) struct Core {
     pub(crate) index: usize,
+    /// This is the thread of an executor whose code may wait: nothing is left unsent when it is called again.
+    pub(crate) may_wait: bool,
     pub(crate) transfer: Transfer,
     pub(crate) inbound: Vec<Inbound>,
     /// Doorbells of the cores that feed each inbound link, in the same order.

@@ -10,7 +10,7 @@ use ringstorm_ring::Doorbell;
 
 use crate::api::builder::BuiltTopology;
 use crate::core::host;
-use crate::core::status::{CommandBox, CoreStatus, Event};
+use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, RunReport, Throttle};
@@ -224,6 +224,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         };
         let build = move || assemble(&blueprint_here, fittings);
         let handle = host::start(thread.host, format!("ringstorm-{index}"), doorbells[index].clone(), build, ended)
+            .inspect_err(|_| stop_at_once(&commands))
             .map_err(system("starting the thread of a core (limit: processes)"))?;
         handles.push(handle);
     }
@@ -232,6 +233,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         config.max_error_report_per_interval().unwrap_or(5),
         Duration::from_secs(u64::from(config.error_throttle_interval_secs().unwrap_or(10))),
     );
+    let all_commands = commands.clone();
     let coordinator = Coordinator {
         blueprint: Arc::clone(&blueprint),
         stalled: vec![false; statuses.len()],
@@ -244,7 +246,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         throttle,
         ready: 0,
         ended: vec![false; blueprint.threads.len()],
-        finished: 0,
+        finished: vec![false; blueprint.threads.len()],
         fatal: None,
         stop_requested: false,
         is_ending: false,
@@ -254,8 +256,14 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
     let coordinator = std::thread::Builder::new()
         .name("ringstorm-coordinator".into())
         .spawn(move || coordinator.run())
+        .inspect_err(|_| stop_at_once(&all_commands))
         .map_err(system("starting the coordinator's thread (limit: processes)"))?;
     Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: handles, blueprint })
+}
+
+/// Ends the cores of a run that could not be started as a whole.
+fn stop_at_once(commands: &[Arc<CommandBox>]) {
+    commands.iter().for_each(|commands| commands.send(Command::Stop { orderly: false }));
 }
 
 /// A seed that differs from run to run, for edge keys and root sequences.

@@ -71,6 +71,8 @@ pub(crate) struct BoltExecutor {
     current: Option<Current>,
     factory: BoltFactory,
     wants_copies: bool,
+    /// It has a thread of its own, since its code may wait.
+    may_wait: bool,
     chunk_tuples: u32,
     /// Recent time per tuple, for estimates of waiting work.
     pub(crate) tuple_ns: u64,
@@ -115,6 +117,11 @@ impl Budget {
     pub(crate) fn new(now_ns: u64) -> Self {
         Self { tuples: SLICE_TUPLES, until_ns: now_ns + SLICE_NS }
     }
+
+    /// For code that may wait: what came of one tuple leaves before the next one is executed.
+    fn of_one(now_ns: u64) -> Self {
+        Self { tuples: 1, ..Self::new(now_ns) }
+    }
 }
 
 /// What executing needs to know of the whole worker.
@@ -138,8 +145,10 @@ impl BoltExecutor {
         factory: BoltFactory,
         tick: Option<Tick>,
         failure_limit: u32,
+        may_wait: bool,
     ) -> Self {
-        let wants_copies = tasks.iter().any(|task| task.bolt.wants_copies());
+        // Where the code may wait, nothing is executed in place: that would be one more tuple in each turn.
+        let wants_copies = may_wait || tasks.iter().any(|task| task.bolt.wants_copies());
         Self {
             id,
             component,
@@ -153,7 +162,8 @@ impl BoltExecutor {
             current: None,
             factory,
             wants_copies,
-            chunk_tuples: CHUNK_TUPLES_MIN,
+            may_wait,
+            chunk_tuples: 1,
             tuple_ns: 0,
             taken: 0,
             listed: false,
@@ -192,10 +202,13 @@ impl BoltExecutor {
 
     /// One slice. Returns whether anything was done.
     pub(crate) fn run(&mut self, outlet: u32, transfer: &mut Transfer, around: &Surroundings<'_>) -> bool {
-        let mut budget = Budget::new(transfer.now_ns);
+        let mut budget = if self.may_wait { Budget::of_one } else { Budget::new }(transfer.now_ns);
         let mut progress = false;
         if self.has_work() && self.gate.is_open(transfer) {
             progress |= self.advance(transfer);
+            if self.may_wait {
+                return progress;
+            }
         }
         while self.gate.is_open(transfer) && self.takes_input() {
             if self.current.is_none() {
@@ -364,7 +377,8 @@ impl BoltExecutor {
         // Read the clock about every two microseconds, within the bounds.
         self.chunk_tuples = match elapsed_ns {
             0..1_000 => (2 * self.chunk_tuples).min(CHUNK_TUPLES_MAX),
-            4_000.. => CHUNK_TUPLES_MIN,
+            // Slow tuples go one by one: what comes of each is not to wait for the others.
+            4_000.. => (4_000 / each_ns.max(1)).clamp(1, CHUNK_TUPLES_MIN.into()) as u32,
             _ => self.chunk_tuples,
         };
         if let Some(stats) = self.inputs.get_mut(input_index) {

@@ -194,6 +194,10 @@ pub(crate) struct SpoutExecutor {
     outcomes: Vec<(u32, Outcome)>,
     finished_now: bool,
     active: bool,
+    /// Its code may wait: what one call has emitted leaves before the next call.
+    may_wait: bool,
+    /// Whose turn it is, where each slice is one call.
+    next_task: usize,
     chunk_calls: u32,
     pub(crate) failed: Vec<TaskFailure>,
     failure_limit: u32,
@@ -206,6 +210,8 @@ pub(crate) struct SpoutSettings {
     pub(crate) max_pending: usize,
     pub(crate) timeout_ns: Option<u64>,
     pub(crate) failure_limit: u32,
+    /// It has a thread of its own, since its code may wait.
+    pub(crate) may_wait: bool,
 }
 
 impl SpoutExecutor {
@@ -238,7 +244,9 @@ impl SpoutExecutor {
             outcomes: Vec::new(),
             finished_now: false,
             active: false,
-            chunk_calls: CHUNK_CALLS_MIN,
+            may_wait: settings.may_wait,
+            next_task: 0,
+            chunk_calls: 1,
             failed: Vec::new(),
             failure_limit: settings.failure_limit,
         }
@@ -361,8 +369,9 @@ impl SpoutExecutor {
             return progress;
         }
         let until_ns = transfer.now_ns + SLICE_NS;
+        let slice_calls = if self.may_wait { 1 } else { SLICE_CALLS };
         let mut calls = 0;
-        while calls < SLICE_CALLS && transfer.now_ns < until_ns {
+        while calls < slice_calls && transfer.now_ns < until_ns {
             let (called, go_on) = self.call_chunk(transfer);
             calls += called;
             progress |= called > 0;
@@ -373,7 +382,10 @@ impl SpoutExecutor {
             transfer.now_ns = crate::clock::now_ns();
             self.chunk_calls = match transfer.now_ns - before_ns {
                 0..800 => (2 * self.chunk_calls).min(CHUNK_CALLS_MAX),
-                3_000.. => CHUNK_CALLS_MIN,
+                // Slow calls go one by one: what each has emitted is not to wait for the others.
+                elapsed_ns @ 3_000.. => {
+                    (3_000 * u64::from(called) / elapsed_ns).clamp(1, CHUNK_CALLS_MIN.into()) as u32
+                }
                 _ => self.chunk_calls,
             };
         }
@@ -384,25 +396,33 @@ impl SpoutExecutor {
     fn call_chunk(&mut self, transfer: &mut Transfer) -> (u32, bool) {
         let mut emitted = 0;
         let mut running = 0;
-        let chunk = self.chunk_calls;
+        let chunk = if self.may_wait { 1 } else { self.chunk_calls };
         // Tasks take turns; an only task has all of them.
         let calls_in_a_row = if self.tasks.len() == 1 { chunk } else { 1 };
         let now_ns = transfer.now_ns;
         let gate_version = transfer.gate_version;
-        let Self { tasks, max_pending, why_idle, stats, .. } = self;
+        let Self { tasks, max_pending, why_idle, stats, next_task, may_wait, .. } = self;
         let max_pending = *max_pending;
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             while emitted < chunk {
-                let before = emitted;
-                for (index, task) in tasks.iter_mut().enumerate() {
+                let (before, first) = (emitted, std::mem::take(next_task));
+                for (index, task) in tasks.iter_mut().enumerate().skip(first) {
                     running = index;
                     let Some(why) = task.why_not_asked(now_ns, max_pending) else {
                         task.ask(transfer, calls_in_a_row, max_pending, stats, &mut emitted)?;
+                        if *may_wait && emitted > before {
+                            *next_task = index + 1;
+                            break;
+                        }
                         continue;
                     };
                     *why_idle = why;
                 }
                 if emitted == before {
+                    if first > 0 {
+                        // Those before it had no turn yet.
+                        continue;
+                    }
                     return Ok(false);
                 }
                 *why_idle = WhyIdle::Running;

@@ -101,7 +101,7 @@ pub(crate) enum Event {
     /// The core has nothing to do.
     Idle,
     /// A `finish` command was carried out.
-    Finished,
+    Finished { core: usize },
     /// The core's thread is over; a text says why it ended before it was told to.
     Ended { core: usize, panic: Option<String> },
 }

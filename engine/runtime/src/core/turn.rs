@@ -52,7 +52,7 @@ impl Core {
         progress |= self.run_ackers();
         progress |= self.run_bolts();
         progress |= self.run_spouts();
-        self.end_turn(OpenFrame::WhenRead);
+        self.end_turn(if self.may_wait { OpenFrame::Go } else { OpenFrame::WhenRead });
         // A spout may emit and say that it waits: what it emitted to this core is there to be worked on.
         progress |= self.transfer.counters.sent != sent_before || !self.transfer.local_acks.is_empty();
         if progress {
@@ -494,7 +494,7 @@ impl Core {
                     self.end_turn(OpenFrame::Go);
                     self.report_failures();
                     self.show_numbers();
-                    self.send_event(Event::Finished);
+                    self.send_event(Event::Finished { core: self.index });
                 }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());

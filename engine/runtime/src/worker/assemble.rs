@@ -18,6 +18,7 @@ use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
 use crate::core::failure::panic_text;
 use crate::core::gate::Gate;
 use crate::core::grouper::{Grouper, Shuffle, SmallRandom};
+use crate::core::host::Host;
 use crate::core::link::{ControlCell, Feeder, FrameCell, Inbound, Link};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::output::{OutputStream, Reports, Route, TaskOutput};
@@ -103,11 +104,13 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
             locals[task_number(task)] = Some(local);
         }
     }
+    let may_wait = builder.may_wait();
     let pause_links = bolts.iter().map(|bolt: &BoltExecutor| builder.pause_links(&bolt.component, &transfer)).collect();
     let watched = (0..bolts.len() as u32).filter(|index| bolts[*index as usize].is_woken_from_outside()).collect();
     let (inbound, feeders) = ends.inbound.into_iter().unzip();
     Core {
         index,
+        may_wait,
         paused: vec![false; bolts.len()],
         pause_links,
         transfer,
@@ -138,10 +141,10 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     }
 }
 
-/// Has a task's code made. A panic of the factory ends the core, and then it is known whose it was.
+/// Has a component's code make something. A panic of it ends the core, and then it is known whose it was.
 fn make<T>(component: &ComponentId, factory: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(AssertUnwindSafe(factory))
-        .unwrap_or_else(|panic| panic!("the factory of component {component} panicked: {}", panic_text(&*panic)))
+        .unwrap_or_else(|panic| panic!("a factory of component {component} panicked: {}", panic_text(&*panic)))
 }
 
 struct CoreBuilder<'a> {
@@ -154,6 +157,11 @@ struct CoreBuilder<'a> {
 impl CoreBuilder<'_> {
     fn executors(&self) -> &[ExecutorId] {
         &self.blueprint.threads[self.thread].executors
+    }
+
+    /// Whether this is the thread of an executor whose code may wait.
+    fn may_wait(&self) -> bool {
+        self.blueprint.threads[self.thread].host == Host::Thread
     }
 
     fn is_bolt(&self, id: ExecutorId) -> bool {
@@ -309,9 +317,12 @@ impl CoreBuilder<'_> {
             Grouping::Direct => Grouper::Direct { tasks: tasks.into() },
             Grouping::Custom(_) => {
                 let factories = &self.blueprint.built.parts[subscriber].custom_groupings;
-                let mut grouping = factories[&position]();
                 let targets: Vec<TaskId> = tasks.iter().map(|task| TaskId(*task as i32)).collect();
-                grouping.prepare(&targets);
+                let grouping = make(subscriber, || {
+                    let mut grouping = factories[&position]();
+                    grouping.prepare(&targets);
+                    grouping
+                });
                 Grouper::Custom { grouping, tasks: tasks.into(), chosen: Vec::new() }
             }
             _ if tasks.len() == 1 => one(&tasks),
@@ -348,6 +359,7 @@ impl CoreBuilder<'_> {
             max_pending: blueprint.max_pending(&self.component_config(component)).unwrap_or(usize::MAX),
             timeout_ns: blueprint.timeout_ns,
             failure_limit: blueprint.failure_limit,
+            may_wait: self.may_wait(),
         };
         SpoutExecutor::new(
             id,
@@ -407,6 +419,7 @@ impl CoreBuilder<'_> {
             Arc::clone(factory),
             tick,
             blueprint.failure_limit,
+            self.may_wait(),
         )
     }
 

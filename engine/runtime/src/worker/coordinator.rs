@@ -19,6 +19,8 @@ use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, Outcome, RunReport};
 use crate::worker::blueprint::Blueprint;
+use ringstorm_types::ComponentId;
+use ringstorm_types::topology::ComponentKind;
 use std::sync::atomic::Ordering;
 
 /// How often the coordinator looks at the cores when nothing happens.
@@ -67,7 +69,8 @@ pub(crate) struct Coordinator {
     pub(crate) ready: usize,
     /// By core: its thread is over.
     pub(crate) ended: Vec<bool>,
-    pub(crate) finished: usize,
+    /// By core: it has carried out the last `finish` command.
+    pub(crate) finished: Vec<bool>,
     pub(crate) fatal: Option<String>,
     pub(crate) stop_requested: bool,
     /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
@@ -131,19 +134,11 @@ impl Coordinator {
                 if self.fatal.is_some() || !drained {
                     break;
                 }
-                let Some(number) = self.blueprint.components.iter().position(|known| *known == component) else {
-                    continue;
-                };
                 if !self.stop_requested {
                     // Whoever stops it wants all of it to end in time; otherwise each component has as much.
                     until = Instant::now() + timeout;
                 }
-                self.finished = 0;
-                self.tell_all(|| Command::Finish { component: number as u32 });
-                while self.finished < self.commands.len() && self.fatal.is_none() && Instant::now() < until {
-                    self.wait(DRAIN_PERIOD);
-                }
-                drained = self.finished >= self.commands.len() && self.drain(until);
+                drained = self.finish(&component, until) && self.drain(until);
             }
         }
         let snapshots = self.snapshots(SNAPSHOT_TIMEOUT);
@@ -165,6 +160,27 @@ impl Coordinator {
             snapshots,
             cores_left_behind: self.ended.iter().filter(|ended| !**ended).count(),
         }
+    }
+
+    /// Has the tasks of a component finish. Returns whether all of them did.
+    ///
+    /// Spouts have nothing to finish, but once their cores have answered they emit nothing any more. One that does not
+    /// come back from waiting for its source holds nobody up: what it may yet emit is not acked.
+    fn finish(&mut self, component: &ComponentId, until: Instant) -> bool {
+        let number = self.blueprint.components.iter().position(|known| known == component);
+        let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { return true };
+        let is_spout = self.blueprint.built.topology.components[component].kind == ComponentKind::Spout;
+        let until = if is_spout { until.min(Instant::now() + STOP_TIMEOUT_OF_HELD) } else { until };
+        let hosts = self.blueprint.threads_of(component);
+        self.finished.fill(false);
+        self.tell_all(|| Command::Finish { component: number });
+        while !hosts.iter().all(|core| self.finished[*core]) {
+            if self.fatal.is_some() || Instant::now() >= until {
+                return is_spout;
+            }
+            self.wait(DRAIN_PERIOD);
+        }
+        true
     }
 
     /// Has all cores close and clean up and waits for their threads; names who holds those that do not end. Cores that
@@ -263,7 +279,7 @@ impl Coordinator {
         match message {
             Message::Core(Event::Ready) => self.ready += 1,
             Message::Core(Event::Idle) => {}
-            Message::Core(Event::Finished) => self.finished += 1,
+            Message::Core(Event::Finished { core }) => self.finished[core] = true,
             Message::Core(Event::Failed { failure }) => self.failed(failure),
             Message::Core(Event::Reported { component, task, text }) => {
                 self.report(component, task, text, false);

@@ -30,9 +30,9 @@ fn one_bad_emit<B: Bolt>(bolt: impl Fn() -> B + Send + Sync + 'static) -> String
     for (id, fate) in &fates {
         assert_eq!(fate.fails.len(), usize::from(*id == 5), "message {id}: {fate:?}");
     }
-    assert_eq!(report.error_count, 1, "{:?}", report.errors);
-    assert_eq!(report.errors[0].component, "bad");
-    let text = report.errors[0].text.clone();
+    assert_eq!(error_count(&report), 1, "{:?}", report.errors);
+    let texts = errors_of(&report, "bad");
+    let text = texts[0].to_owned();
     assert!(text.contains("bad") && !text.contains("rebuilt"), "{text}");
     text
 }

@@ -1,9 +1,10 @@
 //! Components whose code waits: named when they hold a core, harmless on threads of their own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringstorm_runtime::{LocalOptions, Outcome, TopologyBuilder};
+use ringstorm_runtime::{Declarer, LocalOptions, Next, Outcome, Result, Spout, SpoutCollector, TopologyBuilder};
+use ringstorm_types::MessageId;
 
 use crate::harness::*;
 
@@ -61,6 +62,67 @@ fn a_bolt_that_holds_its_core_is_named() {
     let report = finish(running);
     assert_drained(&report);
     assert_eq!(report.error_count, 1, "it is named once");
+}
+
+/// A source that makes its spout wait for each line: what it has read goes at once, and not with the next line.
+#[test]
+fn what_a_blocking_spout_has_emitted_does_not_wait_for_its_next_call() {
+    struct Lines(u64, Arc<Journal>);
+    impl Spout for Lines {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> Result<Next> {
+            if self.0 == 4 {
+                return Ok(Next::Finished);
+            }
+            std::thread::sleep(Duration::from_millis(400));
+            self.1.emitted(self.0);
+            collector.emit_with_id(MessageId(self.0), &Number { value: self.0 });
+            self.0 += 1;
+            Ok(Next::Emitted)
+        }
+    }
+    for tasks in [1, 2] {
+        let (journal, arrivals) = (Arc::<Journal>::default(), Arc::<Mutex<Vec<Duration>>>::default());
+        let mut topology = TopologyBuilder::new();
+        let shared = Arc::clone(&journal);
+        topology.spout("lines", move || Lines(0, Arc::clone(&shared))).tasks(tasks).blocking();
+        let (fates, shared) = (Arc::clone(&journal), Arc::clone(&arrivals));
+        let read = move || {
+            let (fates, arrivals) = (Arc::clone(&fates), Arc::clone(&shared));
+            ends(move |input, collector| {
+                let emitted = fates.fates()[&input.view::<Number>()?.value()].emitted_at.ok_or("not emitted")?;
+                arrivals.lock().unwrap().push(emitted.elapsed());
+                collector.ack(input);
+                Ok(())
+            })
+        };
+        topology.bolt("read", read).shuffle_grouping("lines");
+        assert_clean(&run(topology, &config(&[])));
+        let arrivals = arrivals.lock().unwrap().clone();
+        assert_eq!(arrivals.len(), 4 * tasks as usize);
+        assert!(arrivals.iter().all(|arrival| *arrival < Duration::from_millis(300)), "{arrivals:?}");
+    }
+}
+
+/// Each tuple of a slow bolt is acked when it is done, and not with those that were queued behind it.
+#[test]
+fn a_slow_bolt_acks_one_by_one() {
+    for blocking in [false, true] {
+        let journal = Arc::<Journal>::default();
+        let mut topology = TopologyBuilder::new();
+        let seq = Seq::new(6, &journal).per_call(6);
+        topology.spout("numbers", move || seq.clone());
+        let slow = topology.bolt("slow", || slow(Duration::from_millis(150))).shuffle_grouping("numbers");
+        if blocking {
+            slow.blocking();
+        }
+        assert_drained(&run(topology, &config(&[])));
+        journal.assert_all_acked_once(6);
+        let told: Vec<Duration> = journal.fates().values().filter_map(|fate| fate.told_after).collect();
+        assert!(told[0] < Duration::from_millis(450) && told[5] >= Duration::from_millis(890), "{told:?}");
+    }
 }
 
 /// Blocking spouts and bolts, acked, with everything that flows between threads and cores.

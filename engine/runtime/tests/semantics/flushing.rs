@@ -90,8 +90,8 @@ fn a_bad_emit_in_a_flush_fails_its_batch_alone() {
     assert_drained(&ran.report);
     ran.journal.assert_all_acked_in_the_end(5000);
     assert!((1..2000).contains(&ran.journal.fails()), "{} fails", ran.journal.fails());
-    assert_eq!(ran.report.error_count, 1, "{:?}", ran.report.errors);
-    assert!(ran.report.errors[0].text.contains("ghost"), "{:?}", ran.report.errors);
+    assert_eq!(error_count(&ran.report), 1, "{:?}", ran.report.errors);
+    assert!(errors_of(&ran.report, "batches")[0].contains("ghost"), "{:?}", ran.report.errors);
 }
 
 /// What a failed flush held is lost with the task's memory: its tuples time out and are replayed.

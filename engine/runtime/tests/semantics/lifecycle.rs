@@ -190,7 +190,7 @@ fn a_run_may_be_stopped_before_it_is_ready() {
     running.request_stop();
     let report = finish(running);
     assert_eq!((&report.outcome, report.cores_left_behind), (&Outcome::Stopped, 0));
-    assert_eq!((report.pending, report.in_flight, report.error_count), (0, 0, 0));
+    assert_eq!((report.pending, report.in_flight, error_count(&report)), (0, 0, 0));
 }
 
 /// Storm's B144: everything ends with the run. Threads and files are those of before, however often it is done.

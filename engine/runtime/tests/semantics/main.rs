@@ -19,6 +19,7 @@ mod large;
 mod lifecycle;
 mod order;
 mod pending;
+mod random;
 mod reliability;
 mod spout_failures;
 mod stopping;
