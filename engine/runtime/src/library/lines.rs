@@ -1,6 +1,6 @@
 //! A spout that emits the lines of a file or of standard input, and emits again what failed.
 //!
-//! A regular file is read in blocks by the core itself and shared by the component's tasks ([`file`]); everything else is
+//! A regular file is read in blocks by the core itself and shared by the component's tasks ([`mod@file`]); everything else is
 //! read by a thread, for the first task ([`stream`]). Where a line lies is its message id in both cases, so that a line
 //! costs no allocation and a file's pending lines no memory.
 //!
