@@ -176,9 +176,13 @@ fn a_slow_topology_slows_its_senders_down() {
 
 #[test]
 fn the_end_of_the_run_frees_everybody() {
-    let (sender, run) = start(1, RetryPolicy::none(), 1, |_| Ok(()));
-    run.deactivate();
-    std::thread::sleep(Duration::from_millis(20));
+    let (sender, spout) = channel(1);
+    let mut topology = TopologyBuilder::new();
+    topology.spout("numbers", spout);
+    let topology = topology.build(&Config::new()).unwrap();
+    // Nothing is ever asked for.
+    let options = LocalOptions { inactive: true, ..LocalOptions::default() };
+    let run = LocalCluster::new().submit("channel", topology, options).unwrap();
     let first = sender.send_tracked(number(1)).unwrap();
     let blocked = sender.clone();
     let thread = std::thread::spawn(move || blocked.send(number(2)));

@@ -97,7 +97,7 @@ fn what_cannot_be_written_ends_the_run_with_one_line() {
         let report = write_rows(100_000, Path::new(path), 1, 1);
         let Outcome::Failed(text) = report.outcome else { panic!("{path} was written") };
         assert!(text.contains(path) && text.contains(why) && !text.contains('\n'), "{text}");
-        assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     }
 }
 
@@ -139,7 +139,7 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     drop(output);
     let begin = Instant::now();
     let output = child.wait_with_output().unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("Stopped with 0 errors"), "{text}");
 }

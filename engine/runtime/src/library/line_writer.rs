@@ -167,7 +167,12 @@ impl Output {
             return Ok(Self::Standard(io::stdout()));
         }
         let mut file = File::options().append(true).create(true).open(path)?;
-        end_torn_line(path, &mut file)?;
+        if file.metadata()?.is_file() {
+            // Of tasks that open the file at the same time only one may find a torn line.
+            file.lock()?;
+            end_torn_line(path, &mut file)?;
+            file.unlock()?;
+        }
         Ok(Self::File(file))
     }
 
@@ -212,8 +217,7 @@ fn empty_once(run: &Arc<TopologyFacts>, path: &Path) -> io::Result<()> {
 
 /// Ends the last line of a file whose writer was stopped in the middle of it, so that the next line starts anew.
 fn end_torn_line(path: &Path, file: &mut File) -> io::Result<()> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() == 0 {
+    if file.metadata()?.len() == 0 {
         return Ok(());
     }
     // A file that may be written and not read is taken as it is.

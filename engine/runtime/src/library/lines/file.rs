@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use memchr::{memchr, memchr_iter};
 
 use crate::library::lines::buffer::{Filled, LineBuffer, READ_BYTES, first_line};
-use crate::library::lines::{Cut, Place};
+use crate::library::lines::reading::{Cut, Place};
 
 /// The chunks of a file that go to one task.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -75,7 +75,7 @@ impl FileLines {
         if self.position == self.buffer.lines().len() || id >= self.chunk_end {
             return self.refill();
         }
-        let (text, length) = first_line(&self.buffer.lines()[self.position..]);
+        let (text, length) = self.buffer.line(self.position);
         self.position += length;
         Ok(Cut::Line { id, text })
     }
@@ -136,7 +136,7 @@ struct LineNumbers {
     bytes: Vec<u8>,
 }
 
-const STEP_BYTES: usize = 1 << 20;
+const STEP_BYTES: usize = 256 << 10;
 
 impl LineNumbers {
     fn number(&mut self, file: &File, offset: u64) -> io::Result<Option<u64>> {
@@ -197,7 +197,7 @@ mod tests {
         let (mut found, mut too_long) = (Vec::new(), Vec::new());
         loop {
             match lines.next().unwrap() {
-                Cut::Line { id, text } => found.push((id, text.to_vec())),
+                Cut::Line { id, text } => found.push((id, text.bytes().to_vec())),
                 Cut::TooLong { place, .. } => {
                     let Place::Offset(offset) = place else { panic!("{place:?}") };
                     too_long.push(offset);

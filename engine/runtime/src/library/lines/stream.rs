@@ -22,8 +22,8 @@ use memchr::memchr_iter;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
-use crate::library::lines::buffer::{Filled, LineBuffer, first_line};
-use crate::library::lines::{Cut, Place};
+use crate::library::lines::buffer::{Block, Filled, LineBuffer, Text};
+use crate::library::lines::reading::{Cut, Place};
 use crate::library::queue::{Pulled, Queue};
 
 /// Blocks that the thread may be ahead.
@@ -49,15 +49,15 @@ impl AsFd for Input {
 /// What the thread hands on.
 #[derive(Debug)]
 enum Item {
-    Block(Block),
+    Lines(Numbered),
     TooLong { number: u64, length_bytes: u64 },
     Failed(io::Error),
 }
 
 /// Whole lines.
 #[derive(Debug)]
-struct Block {
-    bytes: Vec<u8>,
+struct Numbered {
+    block: Block,
     /// The number of the first line, from 1.
     first_number: u64,
 }
@@ -65,7 +65,7 @@ struct Block {
 /// A block that was taken.
 struct Held {
     /// Gone when every line is done.
-    block: Option<Block>,
+    lines: Option<Numbered>,
     /// Lines that are neither acked nor given up, and one more while lines are still cut from it.
     open: u32,
 }
@@ -115,11 +115,11 @@ impl StreamLines {
         }
         let block_number = self.first_block.wrapping_add(self.held.len() as u32 - 1);
         // While it is cut, a block's own share in `open` keeps it.
-        let Some(Held { block: Some(block), open }) = self.held.back_mut() else { return Ok(Cut::NotYet) };
-        let (text, length) = first_line(&block.bytes[self.position..]);
+        let Some(Held { lines: Some(lines), open }) = self.held.back_mut() else { return Ok(Cut::NotYet) };
+        let (text, length) = lines.block.line(self.position);
         let id = u64::from(block_number) << 32 | self.position as u64;
         self.position += length;
-        if self.position < block.bytes.len() {
+        if self.position < lines.block.bytes().len() {
             *open += 1;
         } else {
             // The share of the cutting passes to the last line.
@@ -144,9 +144,9 @@ impl StreamLines {
         let Some(item) = self.taken.pop_front() else { return Ok(Cut::NotYet) };
         self.done += 1;
         match item {
-            Item::Block(block) => {
-                self.held_bytes += block.bytes.len();
-                self.held.push_back(Held { block: Some(block), open: 1 });
+            Item::Lines(lines) => {
+                self.held_bytes += lines.block.bytes().len();
+                self.held.push_back(Held { lines: Some(lines), open: 1 });
                 (self.cutting, self.position) = (true, 0);
                 Ok(Cut::Working)
             }
@@ -160,11 +160,12 @@ impl StreamLines {
     }
 
     /// The text of a line that is not done, and the number of the line.
-    pub(crate) fn again(&self, id: u64) -> io::Result<(&[u8], u64)> {
-        let block = self.held.get(self.index(id)).and_then(|held| held.block.as_ref());
-        let block = block.ok_or_else(|| io::Error::other("the line is not held any more"))?;
-        let (before, lines) = block.bytes.split_at(id as u32 as usize);
-        Ok((first_line(lines).0, block.first_number + memchr_iter(b'\n', before).count() as u64))
+    pub(crate) fn again(&self, id: u64) -> io::Result<(Text<'_>, u64)> {
+        let lines = self.held.get(self.index(id)).and_then(|held| held.lines.as_ref());
+        let lines = lines.ok_or_else(|| io::Error::other("the line is not held any more"))?;
+        let position = id as u32 as usize;
+        let before = memchr_iter(b'\n', &lines.block.bytes()[..position]).count() as u64;
+        Ok((lines.block.line(position).0, lines.first_number + before))
     }
 
     /// The line is acked or given up.
@@ -180,10 +181,10 @@ impl StreamLines {
 
     #[cold]
     fn drop_block(&mut self, index: usize) {
-        if let Some(block) = self.held[index].block.take() {
-            self.held_bytes -= block.bytes.len();
+        if let Some(lines) = self.held[index].lines.take() {
+            self.held_bytes -= lines.block.bytes().len();
         }
-        while self.held.front().is_some_and(|held| held.block.is_none()) {
+        while self.held.front().is_some_and(|held| held.lines.is_none()) {
             self.held.pop_front();
             self.first_block = self.first_block.wrapping_add(1);
         }
@@ -248,11 +249,10 @@ fn read_all(input: &Input, stop: &OwnedFd, queue: &Queue<Item>, line_bytes_max: 
                 return Ok(());
             }
         }
-        let lines = buffer.lines();
-        if !lines.is_empty() {
-            let block = Block { bytes: lines.to_vec(), first_number: number };
-            number += memchr_iter(b'\n', lines).count() as u64;
-            if queue.push(Item::Block(block)).is_err() {
+        if !buffer.lines().is_empty() {
+            let lines = Numbered { block: buffer.to_block(), first_number: number };
+            number += memchr_iter(b'\n', buffer.lines()).count() as u64;
+            if queue.push(Item::Lines(lines)).is_err() {
                 return Ok(());
             }
         }
@@ -289,21 +289,18 @@ mod tests {
         (lines, OwnedFd::from(input).into())
     }
 
-    /// Lines until the input ends or nothing comes for a while.
-    fn read(lines: &mut StreamLines) -> Vec<(u64, String)> {
-        let (mut found, mut since) = (Vec::new(), Instant::now());
-        while since.elapsed() < Duration::from_millis(50) {
+    /// So many lines, or as many as come before the input ends or too much is held.
+    fn read(lines: &mut StreamLines, count: usize) -> Vec<(u64, String)> {
+        let (mut found, until) = (Vec::new(), Instant::now() + Duration::from_secs(10));
+        while found.len() < count && !lines.stalled {
+            assert!(Instant::now() < until, "nothing comes after {found:?}");
             match lines.next().unwrap() {
-                Cut::Line { id, text } => found.push((id, String::from_utf8(text.to_vec()).unwrap())),
-                Cut::NotYet => {
-                    std::thread::sleep(Duration::from_millis(1));
-                    continue;
-                }
+                Cut::Line { id, text } => found.push((id, String::from_utf8(text.bytes().to_vec()).unwrap())),
+                Cut::NotYet => std::thread::sleep(Duration::from_millis(1)),
                 Cut::End => break,
                 Cut::TooLong { place, length_bytes } => panic!("{place:?} {length_bytes}"),
                 Cut::Working => {}
             }
-            since = Instant::now();
         }
         found
     }
@@ -312,17 +309,17 @@ mod tests {
     fn lines_can_be_read_again_until_they_are_done() {
         let (mut lines, mut pipe) = pipe();
         pipe.write_all(b"one\ntwo\n").unwrap();
-        let mut found = read(&mut lines);
+        let mut found = read(&mut lines, 2);
         pipe.write_all(b"three").unwrap();
         drop(pipe);
-        found.extend(read(&mut lines));
+        found.extend(read(&mut lines, 2));
         let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, ["one", "two", "three"]);
         for (number, (id, text)) in found.iter().enumerate().skip(1) {
-            assert_eq!(lines.again(*id).unwrap(), (text.as_bytes(), number as u64 + 1));
+            assert_eq!(lines.again(*id).unwrap(), (Text::Utf8(text), number as u64 + 1));
         }
         lines.done(found[1].0);
-        assert_eq!(lines.again(found[0].0).unwrap(), (b"one".as_slice(), 1));
+        assert_eq!(lines.again(found[0].0).unwrap(), (Text::Utf8("one"), 1));
         lines.done(found[2].0);
         assert_eq!((lines.held.len(), lines.held_bytes), (2, 8), "the first block holds the place of the others");
         lines.done(found[0].0);
@@ -338,14 +335,14 @@ mod tests {
                 writeln!(pipe, "{number}").unwrap();
             }
         });
-        let mut found = read(&mut lines);
+        let mut found = read(&mut lines, usize::MAX);
         assert!(lines.stalled && lines.held_bytes > 10_000);
         let mut count = 0;
         while !found.is_empty() {
             count += found.len();
             found.drain(..).for_each(|(id, _)| lines.done(id));
             assert!(!lines.stalled && lines.held.is_empty());
-            found = read(&mut lines);
+            found = read(&mut lines, usize::MAX);
         }
         assert_eq!(count, 100_000);
         writer.join().unwrap();
@@ -356,13 +353,13 @@ mod tests {
         let (mut lines, mut pipe) = pipe();
         lines.first_block = u32::MAX;
         pipe.write_all(b"one\n").unwrap();
-        let mut found = read(&mut lines);
+        let mut found = read(&mut lines, 1);
         pipe.write_all(b"two\n").unwrap();
-        found.extend(read(&mut lines));
+        found.extend(read(&mut lines, 1));
         assert_eq!(found.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [u64::from(u32::MAX) << 32, 0]);
-        assert_eq!(lines.again(found[1].0).unwrap(), (b"two".as_slice(), 2));
+        assert_eq!(lines.again(found[1].0).unwrap(), (Text::Utf8("two"), 2));
         lines.done(found[0].0);
-        assert_eq!(lines.again(found[1].0).unwrap(), (b"two".as_slice(), 2));
+        assert_eq!(lines.again(found[1].0).unwrap(), (Text::Utf8("two"), 2));
     }
 
     #[test]
