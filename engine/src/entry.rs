@@ -95,13 +95,7 @@ fn run<A: clap::Args>(
     build: impl FnOnce(A) -> Result<TopologyBuilder>,
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
 ) -> Result<Status, String> {
-    if cfg!(panic = "abort") {
-        return Err(
-            "this executable was built with panic = \"abort\", so that one panic of a component would end the \
-                    whole process; remove that line from the profile in Cargo.toml and build again"
-                .into(),
-        );
-    }
+    refuse_aborts(cfg!(panic = "abort"))?;
     validate_topology_name(name).map_err(|error| error.to_string())?;
     let parsed = match command_line::parse::<A>(name, arguments) {
         Ok(parsed) => parsed,
@@ -119,6 +113,16 @@ fn run<A: clap::Args>(
         Command::Local(arguments) => local::run(name, topology, &arguments),
         Command::Describe(arguments) => show(name, &topology, &arguments),
     }
+}
+
+/// A panic must fail one tuple, for which it has to unwind.
+fn refuse_aborts(panics_abort: bool) -> Result<(), String> {
+    if !panics_abort {
+        return Ok(());
+    }
+    let text = "this executable was built with panic = \"abort\", so that one panic of a component would end the whole \
+                process; remove that line from the profile in Cargo.toml and build again";
+    Err(text.to_owned())
 }
 
 fn show(name: &str, topology: &BuiltTopology, arguments: &DescribeArguments) -> Result<Status, String> {

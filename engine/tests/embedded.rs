@@ -1,5 +1,7 @@
 //! B144: runs leave nothing behind in the process that embeds them.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::time::{Duration, Instant};
 
 use ringstorm::prelude::*;

@@ -120,6 +120,13 @@ fn illegal_names_and_failing_builds_are_one_line() {
     assert!(refused.contains("spout"), "{refused}");
 }
 
+#[test]
+fn executables_that_cannot_unwind_are_refused() {
+    assert_eq!(refuse_aborts(false), Ok(()));
+    let refused = refuse_aborts(true).unwrap_err();
+    assert!(refused.contains("panic = \"abort\"") && refused.contains("Cargo.toml"), "{refused}");
+}
+
 fn report() -> RunReport {
     RunReport {
         outcome: Outcome::Completed,

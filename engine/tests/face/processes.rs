@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The executable of an example. `cargo test` builds all of them beside the tests; a test that is run in another way
 /// builds them itself.
-pub fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
@@ -38,41 +38,60 @@ fn build_examples(directory: &std::path::Path) {
 }
 
 /// A process that is killed when it is dropped or takes too long.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     started: Instant,
 }
 
 impl Process {
-    pub fn start(name: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(example(name));
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self { child: command.spawn().unwrap(), started: Instant::now() }
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, signal).unwrap();
     }
 
+    /// Waits until it catches SIGINT, and then a moment more, so that tuples flow.
+    pub(crate) fn wait_until_it_runs(&self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let catches = |text: &str| {
+            let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim();
+            u64::from_str_radix(mask, 16).unwrap() >> (rustix::process::Signal::INT.as_raw() - 1) & 1 == 1
+        };
+        while !catches(&std::fs::read_to_string(&status).unwrap()) {
+            assert!(self.started.elapsed() < TIMEOUT, "the process does not watch signals");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+
     /// Waits for the first byte on standard output, which says that tuples flow.
-    pub fn wait_for_output(&mut self) {
+    pub(crate) fn wait_for_output(&mut self) {
         let mut byte = [0];
         self.child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     }
 
-    pub fn give(mut self, input: &[u8]) -> Self {
-        self.child.stdin.take().unwrap().write_all(input).unwrap();
-        self
+    /// Writes to its standard input, which stays open.
+    pub(crate) fn send(&mut self, input: &[u8]) {
+        self.child.stdin.as_mut().unwrap().write_all(input).unwrap();
     }
 
-    pub fn close_error_output(&mut self) {
+    pub(crate) fn close_error_output(&mut self) {
         drop(self.child.stderr.take());
     }
 
-    /// Waits for the end.
-    pub fn finish(mut self) -> Ended {
+    /// Ends its input and waits for the end.
+    pub(crate) fn finish(mut self) -> Ended {
         drop(self.child.stdin.take());
+        self.finish_open()
+    }
+
+    /// Waits for the end, with its input open.
+    pub(crate) fn finish_open(mut self) -> Ended {
         let read = |mut pipe: Box<dyn Read + Send>| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -105,21 +124,21 @@ impl Drop for Process {
 
 /// What came of a process.
 #[derive(Debug)]
-pub struct Ended {
-    pub status: ExitStatus,
-    pub output: String,
-    pub errors: String,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
+    pub(crate) errors: String,
 }
 
 impl Ended {
     #[track_caller]
-    pub fn expect_code(self, code: i32) -> Self {
+    pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "{self:#?}");
         self
     }
 }
 
 /// Runs an example to its end.
-pub fn run(name: &str, arguments: &[&str]) -> Ended {
+pub(crate) fn run(name: &str, arguments: &[&str]) -> Ended {
     Process::start(name, arguments).finish()
 }

@@ -85,7 +85,9 @@ fn what_is_not_utf_8() {
 #[test]
 fn from_standard_input_to_standard_output() {
     let input = text(50_000);
-    let ended = Process::start("word_count", &["local", "--quiet"]).give(&input).finish().expect_code(0);
+    let mut process = Process::start("word_count", &["local", "--quiet"]);
+    process.send(&input);
+    let ended = process.finish().expect_code(0);
     assert_eq!(written(&ended.output), counted(&input));
     assert_eq!(ended.errors, "");
 }
