@@ -21,6 +21,7 @@ pub(crate) mod host;
 pub(crate) mod link;
 pub(crate) mod outlet;
 pub(crate) mod output;
+pub(crate) mod reports;
 mod snapshot;
 pub(crate) mod spout_executor;
 pub(crate) mod stats;

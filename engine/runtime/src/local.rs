@@ -246,7 +246,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         throttle,
         ready: 0,
         ended: vec![false; blueprint.threads.len()],
-        finished: vec![false; blueprint.threads.len()],
+        finished: vec![None; blueprint.threads.len()],
         fatal: None,
         stop_requested: false,
         is_ending: false,

@@ -29,7 +29,8 @@ use crate::api::emittable::Serialized;
 use crate::api::input::{AckHandle, Input, TupleCopy};
 use crate::api::spout::{Next, Spout};
 use crate::core::failure::drop_safely;
-use crate::core::output::{Untracked, encode_text};
+use crate::core::output::Untracked;
+use crate::core::reports::encode_text;
 use crate::error::Result;
 
 /// A bolt whose work awaits. `Ok` acks, an error fails, emits are anchored by themselves.

@@ -100,8 +100,8 @@ pub(crate) enum Event {
     MoreReported { count: u64 },
     /// The core has nothing to do.
     Idle,
-    /// A `finish` command was carried out.
-    Finished { core: usize },
+    /// The `finish` command for a component was carried out.
+    Finished { core: usize, component: u32 },
     /// The core's thread is over; a text says why it ended before it was told to.
     Ended { core: usize, panic: Option<String> },
 }

@@ -494,7 +494,7 @@ impl Core {
                     self.end_turn(OpenFrame::Go);
                     self.report_failures();
                     self.show_numbers();
-                    self.send_event(Event::Finished { core: self.index });
+                    self.send_event(Event::Finished { core: self.index, component });
                 }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());

@@ -69,8 +69,8 @@ pub(crate) struct Coordinator {
     pub(crate) ready: usize,
     /// By core: its thread is over.
     pub(crate) ended: Vec<bool>,
-    /// By core: it has carried out the last `finish` command.
-    pub(crate) finished: Vec<bool>,
+    /// By core: the component whose `finish` command it has carried out last.
+    pub(crate) finished: Vec<Option<u32>>,
     pub(crate) fatal: Option<String>,
     pub(crate) stop_requested: bool,
     /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
@@ -139,6 +139,12 @@ impl Coordinator {
                     until = Instant::now() + timeout;
                 }
                 drained = self.finish(&component, until) && self.drain(until);
+                if !drained && !self.stop_requested {
+                    self.fatal.get_or_insert(format!(
+                        "component {component} and what came of it was not finished within {timeout:?} after the input \
+                         had ended; raise ringstorm.drain.timeout.secs if it needs more"
+                    ));
+                }
             }
         }
         let snapshots = self.snapshots(SNAPSHOT_TIMEOUT);
@@ -172,9 +178,8 @@ impl Coordinator {
         let is_spout = self.blueprint.built.topology.components[component].kind == ComponentKind::Spout;
         let until = if is_spout { until.min(Instant::now() + STOP_TIMEOUT_OF_HELD) } else { until };
         let hosts = self.blueprint.threads_of(component);
-        self.finished.fill(false);
         self.tell_all(|| Command::Finish { component: number });
-        while !hosts.iter().all(|core| self.finished[*core]) {
+        while !hosts.iter().all(|core| self.finished[*core] == Some(number)) {
             if self.fatal.is_some() || Instant::now() >= until {
                 return is_spout;
             }
@@ -279,7 +284,7 @@ impl Coordinator {
         match message {
             Message::Core(Event::Ready) => self.ready += 1,
             Message::Core(Event::Idle) => {}
-            Message::Core(Event::Finished { core }) => self.finished[core] = true,
+            Message::Core(Event::Finished { core, component }) => self.finished[core] = Some(component),
             Message::Core(Event::Failed { failure }) => self.failed(failure),
             Message::Core(Event::Reported { component, task, text }) => {
                 self.report(component, task, text, false);

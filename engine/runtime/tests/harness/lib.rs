@@ -4,7 +4,7 @@
 //! Names: [`Seq`] emits 0, 1, 2 and so on; [`slow`] blocks for a time per tuple; [`Hold`] acks each tuple a time after
 //! it came, without blocking; [`mute`] never acks; [`sink`] notes what came and acks.
 
-#![allow(dead_code, unused_imports, reason = "each suite uses its part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each suite uses its part")]
 
 mod bolts;
 mod journal;

@@ -116,3 +116,24 @@ pub(crate) fn core_of(snapshots: &[CoreSnapshot], component: &str) -> usize {
     let core = snapshots.iter().find(|core| core.executors.iter().any(|executor| executor.component == component));
     core.map(|core| core.core).expect("the component runs somewhere")
 }
+
+/// Runs scenarios that mostly wait, all at once, so that together they take as long as the longest. A failure names its
+/// scenario.
+macro_rules! at_once {
+    ($($scenario:ident),* $(,)?) => {
+        $crate::harness::all_at_once(&[$((stringify!($scenario), $scenario as fn())),*])
+    };
+}
+pub(crate) use at_once;
+
+pub(crate) fn all_at_once(scenarios: &[(&'static str, fn())]) {
+    let failed: Vec<&str> = std::thread::scope(|scope| {
+        let start = |(name, scenario): &(&'static str, fn())| {
+            let thread = std::thread::Builder::new().name((*name).to_owned());
+            (*name, thread.spawn_scoped(scope, *scenario).expect("a test may start threads"))
+        };
+        let running: Vec<_> = scenarios.iter().map(start).collect();
+        running.into_iter().filter_map(|(name, thread)| thread.join().is_err().then_some(name)).collect()
+    });
+    assert!(failed.is_empty(), "these failed: {failed:?}");
+}

@@ -18,13 +18,13 @@ fn five_hundred_idle_executors_use_no_cpu_and_answer_at_once() {
     for settings in [&[][..], &[("ringstorm.worker.cores", 7.into())]] {
         let journal = Arc::<Journal>::default();
         let mut topology = TopologyBuilder::new();
-        let seq = Seq::new(9, &journal).paced(Duration::from_millis(200));
+        let seq = Seq::new(9, &journal).paced(Duration::from_millis(120));
         topology.spout("seldom", move || seq.clone());
         topology.bolt("many", relay).parallelism(499).shuffle_grouping("seldom");
         topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("many");
         let running = start(topology, &config(settings));
         wait_for("the first tuple", || journal.acks() > 0);
-        let share = cpu_share(Duration::from_millis(1200));
+        let share = cpu_share(Duration::from_millis(700));
         assert_clean(&finish(running));
         journal.assert_all_acked_once(9);
         let mut times: Vec<Duration> = journal.fates().values().filter_map(|fate| fate.told_after).collect();

@@ -8,6 +8,7 @@
 mod harness;
 
 mod idle;
+mod leftovers;
 mod memory;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ringstorm_runtime::{
-    CustomGrouping, Declarer, FailReason, GroupedTuple, Next, Outcome, Result, Spout, SpoutCollector, TopologyBuilder,
-    TopologyContext,
+    CustomGrouping, Declarer, FailReason, FlatMap, GroupedTuple, Next, Outcome, Result, Spout, SpoutCollector,
+    TopologyBuilder, TopologyContext, TupleRef,
 };
+use ringstorm_tuple::Tuple;
 use ringstorm_types::{MessageId, TaskId};
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ impl Spout for Flood {
 /// Runs a flooded topology for a while, stops it, and checks memory and losses.
 fn soak(name: &str, acked: bool, settings: &[(&str, Value)], add_bolts: impl Fn(&mut TopologyBuilder)) {
     let _turn = alone();
-    let time = std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let time = std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(0.6);
     let time = Duration::from_secs_f64(time);
     let counts = Arc::<Counts>::default();
     let mut topology = TopologyBuilder::new();
@@ -148,7 +149,11 @@ fn slow_bolts_by_every_grouping_acked() {
 fn one_very_slow_bolt() {
     for acked in [false, true] {
         // Short rings: what fits into them before the bolt's slowness is known is drained at its pace.
-        let settings = [("ringstorm.ring.cells", 4.into()), ("ringstorm.frame.bytes", 1024.into())];
+        let settings = [
+            ("ringstorm.ring.cells", 2.into()),
+            ("ringstorm.frame.bytes", 1024.into()),
+            ("ringstorm.inbox.mark.bytes", 1024.into()),
+        ];
         soak("a bolt of 2 ms", acked, &settings, |topology| {
             topology.bolt("slow", || slow(Duration::from_millis(2))).shuffle_grouping("flood");
         });
@@ -192,4 +197,85 @@ fn cycle(topology: &mut TopologyBuilder) {
 fn a_cycle_that_does_not_grow() {
     soak("a cycle", false, &[], cycle);
     soak("a cycle", true, &[], cycle);
+}
+
+/// One tuple in ten thousand is never acked: what is open in between does not keep what was done before.
+#[test]
+fn a_few_tuples_that_stay_open() {
+    let time = std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(0.6);
+    let _turn = alone();
+    let counts = Arc::<Counts>::default();
+    let mut topology = TopologyBuilder::new();
+    let shared = Arc::clone(&counts);
+    topology.spout("flood", move || Flood { tracked: true, next: 0, pointed: Vec::new(), counts: Arc::clone(&shared) });
+    let forgets = || {
+        ends(|input, collector| {
+            if !input.view::<Number>()?.value().is_multiple_of(10_000) {
+                collector.ack(input);
+            }
+            Ok(())
+        })
+    };
+    topology.bolt("forgets", forgets).parallelism(2).shuffle_grouping("flood");
+    let settings = [("topology.enable.message.timeouts", false.into()), ("ringstorm.drain.timeout.secs", 1.into())];
+    let running = start(topology, &config(&settings));
+    std::thread::sleep(Duration::from_secs_f64(time));
+    running.request_stop();
+    let report = finish(running);
+    let (emitted, acked) = (counts.emitted.load(Ordering::Relaxed), counts.acked.load(Ordering::Relaxed));
+    let held: usize = report.snapshots.iter().map(|core| core.ledger_bytes + core.pending_bytes).sum();
+    eprintln!("one in ten thousand stays open: {emitted} emitted, {} open, {held} bytes for them", report.pending);
+    assert_eq!(report.in_flight, 0);
+    assert_eq!(report.pending, emitted.div_ceil(10_000));
+    assert_eq!(acked + report.pending, emitted);
+    // As much as was in flight at once; for all that was emitted it would be twenty times that.
+    assert!(held < 16 << 20, "{held} bytes are held for {} open messages", report.pending);
+}
+
+/// Millions of tuples of one call: by an iterator they need no memory, by emits only as much as they are.
+#[test]
+fn an_iterator_of_millions_needs_no_memory() {
+    struct Millions;
+    impl FlatMap for Millions {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn flat_map<'a>(&'a mut self, _: TupleRef<'a>) -> Result<impl Iterator<Item = impl Tuple + 'a> + 'a> {
+            Ok((0..COUNT).map(|value| Number { value }))
+        }
+    }
+    const COUNT: u64 = if cfg!(debug_assertions) { 1_000_000 } else { 8_000_000 };
+    let _turn = alone();
+    for (cores, ackers) in [(1, 0), (2, 0), (2, 1)] {
+        let (journal, seen) = (Arc::<Journal>::default(), Arc::<AtomicU64>::default());
+        let mut topology = TopologyBuilder::new();
+        let seq = Seq::new(1, &journal);
+        topology.spout("once", move || seq.clone());
+        topology.flat_map("millions", || Millions).shuffle_grouping("once");
+        let shared = Arc::clone(&seen);
+        let count = move || {
+            let (seen, mut next) = (Arc::clone(&shared), 0);
+            ends(move |input, collector| {
+                assert_eq!(input.view::<Number>()?.value(), next);
+                next += 1;
+                seen.store(next, Ordering::Relaxed);
+                collector.ack(input);
+                Ok(())
+            })
+        };
+        topology.bolt("count", count).shuffle_grouping("millions");
+        let before = resident_bytes();
+        let settings = [("ringstorm.worker.cores", cores.into()), ("topology.acker.executors", ackers.into())];
+        let running = start(topology, &config(&settings));
+        let mut most = before;
+        while !running.is_over() {
+            most = most.max(resident_bytes());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_clean(&finish(running));
+        assert_eq!(seen.load(Ordering::Relaxed), COUNT);
+        journal.assert_all_acked_once(1);
+        eprintln!("{COUNT} tuples of one iterator, {cores} cores, {ackers} ackers: {} MiB more", (most - before) >> 20);
+        assert!(most - before < 16 << 20, "{} MiB more", (most - before) >> 20);
+    }
 }

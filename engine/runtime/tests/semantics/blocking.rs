@@ -29,14 +29,12 @@ fn beside_a_sleeper(blocking: bool) -> (ringstorm_runtime::RunReport, Duration) 
     (report, worst.unwrap_or_default())
 }
 
-#[test]
 fn a_blocking_bolt_sleeps_on_a_thread_of_its_own() {
     let (report, worst) = beside_a_sleeper(true);
     assert_clean(&report);
     assert!(worst < Duration::from_millis(300), "the steady stream waited {worst:?}");
 }
 
-#[test]
 fn the_same_bolt_on_a_core_holds_everybody() {
     let (report, worst) = beside_a_sleeper(false);
     assert_drained(&report);
@@ -44,7 +42,6 @@ fn the_same_bolt_on_a_core_holds_everybody() {
 }
 
 /// A bolt that stays in one call for long is named while it is still there.
-#[test]
 fn a_bolt_that_holds_its_core_is_named() {
     let mut topology = TopologyBuilder::new();
     let seq = Seq::untracked(1);
@@ -65,7 +62,6 @@ fn a_bolt_that_holds_its_core_is_named() {
 }
 
 /// A source that makes its spout wait for each line: what it has read goes at once, and not with the next line.
-#[test]
 fn what_a_blocking_spout_has_emitted_does_not_wait_for_its_next_call() {
     struct Lines(u64, Arc<Journal>);
     impl Spout for Lines {
@@ -76,7 +72,7 @@ fn what_a_blocking_spout_has_emitted_does_not_wait_for_its_next_call() {
             if self.0 == 4 {
                 return Ok(Next::Finished);
             }
-            std::thread::sleep(Duration::from_millis(400));
+            std::thread::sleep(Duration::from_millis(300));
             self.1.emitted(self.0);
             collector.emit_with_id(MessageId(self.0), &Number { value: self.0 });
             self.0 += 1;
@@ -102,12 +98,11 @@ fn what_a_blocking_spout_has_emitted_does_not_wait_for_its_next_call() {
         assert_clean(&run(topology, &config(&[])));
         let arrivals = arrivals.lock().unwrap().clone();
         assert_eq!(arrivals.len(), 4 * tasks as usize);
-        assert!(arrivals.iter().all(|arrival| *arrival < Duration::from_millis(300)), "{arrivals:?}");
+        assert!(arrivals.iter().all(|arrival| *arrival < Duration::from_millis(200)), "{arrivals:?}");
     }
 }
 
 /// Each tuple of a slow bolt is acked when it is done, and not with those that were queued behind it.
-#[test]
 fn a_slow_bolt_acks_one_by_one() {
     for blocking in [false, true] {
         let journal = Arc::<Journal>::default();
@@ -126,7 +121,6 @@ fn a_slow_bolt_acks_one_by_one() {
 }
 
 /// Blocking spouts and bolts, acked, with everything that flows between threads and cores.
-#[test]
 fn blocking_components_are_like_others() {
     let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
     let mut topology = TopologyBuilder::new();
@@ -141,7 +135,6 @@ fn blocking_components_are_like_others() {
 }
 
 /// A blocking bolt that is slow holds its spout, and nothing piles up.
-#[test]
 fn a_slow_blocking_bolt_pushes_back() {
     let mut topology = TopologyBuilder::new();
     let seq = Seq::untracked(u64::MAX);
@@ -161,4 +154,18 @@ fn a_slow_blocking_bolt_pushes_back() {
     assert!(first < 200_000 && second < 200_000, "{first}, then {second} tuples wait");
     running.request_stop();
     assert_eq!(finish(running).outcome, Outcome::Stopped);
+}
+
+/// All of these mostly wait.
+#[test]
+fn while_others_wait() {
+    at_once![
+        a_blocking_bolt_sleeps_on_a_thread_of_its_own,
+        the_same_bolt_on_a_core_holds_everybody,
+        a_bolt_that_holds_its_core_is_named,
+        what_a_blocking_spout_has_emitted_does_not_wait_for_its_next_call,
+        a_slow_bolt_acks_one_by_one,
+        blocking_components_are_like_others,
+        a_slow_blocking_bolt_pushes_back
+    ];
 }

@@ -95,17 +95,22 @@ fn a_bad_emit_in_a_flush_fails_its_batch_alone() {
 }
 
 /// What a failed flush held is lost with the task's memory: its tuples time out and are replayed.
+fn a_flush_fails(flush: Flush) {
+    let ran = batches(flush, &[("topology.message.timeout.secs", 1.into())]);
+    assert_drained(&ran.report);
+    ran.journal.assert_all_acked_in_the_end(5000);
+    assert!(ran.journal.fails() > 0);
+    let errors = errors_of(&ran.report, "batches");
+    assert!(errors.len() == 1 && errors[0].contains("the disk is full") && errors[0].contains("rebuilt"), "{errors:?}");
+}
+
 #[test]
 fn a_flush_that_fails_rebuilds_the_task() {
-    for flush in [Flush::ErrsOnce, Flush::PanicsOnce] {
-        let ran = batches(flush, &[("topology.message.timeout.secs", 1.into())]);
-        assert_drained(&ran.report);
-        ran.journal.assert_all_acked_in_the_end(5000);
-        assert!(ran.journal.fails() > 0);
-        let errors = errors_of(&ran.report, "batches");
-        assert!(
-            errors.len() == 1 && errors[0].contains("the disk is full") && errors[0].contains("rebuilt"),
-            "{errors:?}"
-        );
+    fn by_an_error() {
+        a_flush_fails(Flush::ErrsOnce);
     }
+    fn by_a_panic() {
+        a_flush_fails(Flush::PanicsOnce);
+    }
+    at_once![by_an_error, by_a_panic];
 }

@@ -193,19 +193,85 @@ fn a_run_may_be_stopped_before_it_is_ready() {
     assert_eq!((report.pending, report.in_flight, error_count(&report)), (0, 0, 0));
 }
 
-/// Storm's B144: everything ends with the run. Threads and files are those of before, however often it is done.
+/// Toggled on and off without pause, a topology loses nothing and comes to its end.
 #[test]
-fn nothing_of_a_run_is_left() {
-    let count = |path: &str| std::fs::read_dir(path).unwrap().count();
-    let once = || {
-        let (calls, rows, journal) = (Arc::<Calls>::default(), Arc::<Rows>::default(), Arc::<Journal>::default());
-        assert_clean(&run(line(Seq::new(10, &journal), &calls, &rows), &config(&[])));
-        count("/proc/self/fd")
-    };
-    // Others run beside this test: what counts is that the numbers do not grow with the rounds.
-    let first = (0..3).map(|_| once()).max().unwrap();
-    let last = (0..20).map(|_| once()).min().unwrap();
-    assert!(last <= first + 40, "{first} open files after the first rounds, at least {last} after all");
+fn nothing_is_lost_by_switching_on_and_off() {
+    let (calls, rows, journal) = (Arc::<Calls>::default(), Arc::<Rows>::default(), Arc::<Journal>::default());
+    let running = start(line(Seq::new(3000, &journal), &calls, &rows), &config(&[]));
+    for _ in 0..100 {
+        running.deactivate();
+        std::thread::sleep(Duration::from_micros(300));
+        running.activate();
+    }
+    assert_clean(&finish(running));
+    journal.assert_all_acked_once(3000);
+    // The last of them may come too late.
+    let off = calls.count("deactivate");
+    assert!((off..=off + 1).contains(&calls.count("activate")), "{} and {off}", calls.count("activate"));
+}
+
+/// Storm's B126: counters never go down, and whoever reads them all the time disturbs nobody.
+#[test]
+fn counters_never_go_down() {
+    let (calls, rows, journal) = (Arc::<Calls>::default(), Arc::<Rows>::default(), Arc::<Journal>::default());
+    let seq = Seq::new(400, &journal).paced(Duration::from_millis(1));
+    let running = start(line(seq, &calls, &rows), &config(&[]));
+    let readers = [(); 2].map(|()| {
+        let observer = running.observer();
+        std::thread::spawn(move || {
+            let mut before = std::collections::BTreeMap::new();
+            let mut readings = 0;
+            loop {
+                let snapshots = observer.snapshots();
+                if snapshots.is_empty() {
+                    return readings;
+                }
+                readings += 1;
+                for executor in snapshots.iter().flat_map(|core| &core.executors) {
+                    let key = executor.id.first.0;
+                    let now = (
+                        executor.outputs.iter().map(|output| output.transferred).sum::<u64>(),
+                        executor.inputs.iter().map(|input| input.executed).sum::<u64>(),
+                        executor.inputs.iter().map(|input| input.acked).sum::<u64>(),
+                        executor.acked,
+                        executor.receive_queue.taken,
+                    );
+                    let last = before.insert(key, now).unwrap_or_default();
+                    let down = now.0 < last.0 || now.1 < last.1 || now.2 < last.2 || now.3 < last.3 || now.4 < last.4;
+                    assert!(!down, "executor {key}: {last:?}, then {now:?}");
+                }
+            }
+        })
+    });
+    assert_clean(&finish(running));
+    journal.assert_all_acked_once(400);
+    for reader in readers {
+        assert!(reader.join().unwrap() > 10);
+    }
+}
+
+/// When the input has ended but a component does not finish in time, the run has not completed, and says so.
+#[test]
+fn a_finish_that_takes_too_long_is_no_completion() {
+    struct Slow;
+    impl Bolt for Slow {
+        fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result {
+            collector.ack(input);
+            Ok(())
+        }
+        fn finish(&mut self, _: &mut BoltCollector<'_>) -> Result {
+            std::thread::sleep(Duration::from_secs(1));
+            Ok(())
+        }
+    }
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(10);
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("sluggard", || Slow).shuffle_grouping("numbers");
+    let report = run(topology, &config(&[("ringstorm.drain.timeout.secs", 0.3.into())]));
+    let Outcome::Failed(text) = &report.outcome else { panic!("{report:#?}") };
+    assert!(text.contains("sluggard") && text.contains("ringstorm.drain.timeout.secs"), "{text}");
+    assert!(!report.drained);
 }
 
 /// The drop of a running topology stops it and waits for it.

@@ -79,10 +79,11 @@ enum Kind {
     Batches,
     Splits,
     Awaits,
+    Loops,
     Ends,
 }
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Relay,
     Kind::Relay,
     Kind::Simple,
@@ -93,6 +94,7 @@ const KINDS: [Kind; 11] = [
     Kind::Batches,
     Kind::Splits,
     Kind::Awaits,
+    Kind::Loops,
     Kind::Ends,
 ];
 
@@ -112,7 +114,7 @@ impl Random {
 
 impl Bolt for Random {
     fn declare(&self, declarer: &mut Declarer) {
-        declarer.emits::<Number>();
+        declarer.emits::<Number>().emits_to::<Number>("again");
     }
     fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result {
         if input.is_tick() {
@@ -132,8 +134,12 @@ impl Bolt for Random {
             }
             _ => {}
         }
-        if !matches!(self.kind, Kind::Ends) {
-            collector.emit(input, &Number { value: self.world.number() });
+        match self.kind {
+            Kind::Ends => {}
+            Kind::Loops if self.count % 5 > 1 => {
+                collector.emit_to("again", input, &Number { value: self.world.number() });
+            }
+            _ => collector.emit(input, &Number { value: self.world.number() }),
         }
         match self.kind {
             Kind::Holds | Kind::Batches => self.held.push(input.defer()),
@@ -260,6 +266,12 @@ fn run_seed(seed: u64) {
         let executors = 1 + dice.below(3);
         let tasks = executors * (1 + dice.below(2));
         bolt = bolt.parallelism(executors as u32).tasks(tasks as u32);
+        if matches!(kind, Kind::Loops) {
+            bolt = match dice.below(2) {
+                0 => bolt.shuffle_grouping((name.as_str(), "again")),
+                _ => bolt.fields_grouping((name.as_str(), "again"), ["value"]),
+            };
+        }
         if matches!(kind, Kind::Holds) {
             bolt = bolt.tick_every(Duration::from_millis(3));
         }

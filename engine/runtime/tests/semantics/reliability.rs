@@ -305,3 +305,82 @@ fn random_fails_are_replayed_until_everything_is_acked() {
     journal.assert_all_acked_in_the_end(6000);
     assert!(journal.fails() > 500, "{} fails", journal.fails());
 }
+
+/// More copies than an entry of the acker's ledger has bits for.
+#[test]
+fn hundreds_of_copies_of_one_tuple_complete_it() {
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(200, &journal);
+    topology.spout("numbers", move || seq.clone());
+    topology.bolt("many", relay).parallelism(20).tasks(300).all_grouping("numbers");
+    topology.bolt("last", || slow(Duration::ZERO)).parallelism(2).shuffle_grouping("many");
+    let report = run(topology, &config(&[]));
+    assert_clean(&report);
+    journal.assert_all_acked_once(200);
+    assert_eq!(executed(&report.snapshots), 200 * 600);
+}
+
+/// A spout without an acker near it uses several in turn; fails and replays find their way to each.
+#[test]
+fn far_spouts_share_several_ackers() {
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(6000, &journal).per_call(50).replays();
+    topology.spout("numbers", move || seq.clone()).parallelism(2).blocking();
+    topology.bolt("relay", relay).parallelism(2).shuffle_grouping("numbers");
+    let sometimes = || {
+        let mut count = 0_u64;
+        ends(move |input, collector| {
+            count += 1;
+            if count.is_multiple_of(100) {
+                collector.fail(input);
+            } else {
+                collector.ack(input);
+            }
+            Ok(())
+        })
+    };
+    topology.bolt("sometimes", sometimes).parallelism(2).shuffle_grouping("relay");
+    let report = run(topology, &config(&[("topology.acker.executors", 3.into())]));
+    assert_clean(&report);
+    journal.assert_all_acked_in_the_end(12_000);
+    let ackers = report.snapshots.iter().flat_map(|core| &core.executors).filter(|e| e.component == "__acker");
+    let messages: Vec<u64> = ackers.map(|acker| acker.inputs[0].executed).collect();
+    assert!(messages.len() == 3 && messages.iter().all(|count| *count > 10), "{messages:?}");
+}
+
+/// Message ids are the user's own: any number, as often as they like.
+#[test]
+fn an_id_may_be_any_number_and_used_again() {
+    struct Same(u64, Arc<Journal>);
+    impl Spout for Same {
+        fn declare(&self, declarer: &mut ringstorm_runtime::Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> ringstorm_runtime::Result<Next> {
+            let Some(left) = self.0.checked_sub(1) else { return Ok(Next::Finished) };
+            self.0 = left;
+            for id in [0, 1, u64::MAX, 1 << 63] {
+                self.1.emitted(id);
+                collector.emit_with_id(id, &Number { value: left });
+            }
+            Ok(Next::Emitted)
+        }
+        fn ack(&mut self, id: MessageId) {
+            self.1.acked(id.0);
+        }
+        fn fail(&mut self, id: MessageId, reason: FailReason) {
+            self.1.failed(id.0, reason);
+        }
+    }
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let shared = Arc::clone(&journal);
+    topology.spout("same", move || Same(100, Arc::clone(&shared)));
+    topology.bolt("relay", relay).shuffle_grouping("same");
+    topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("relay");
+    assert_clean(&run(topology, &config(&[])));
+    journal.assert_one_word_per_emit();
+    assert_eq!((journal.fates().len(), journal.acks()), (4, 400));
+}

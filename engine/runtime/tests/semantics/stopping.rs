@@ -46,7 +46,6 @@ fn a_stop_takes_nothing_new_and_drains_what_there_is() {
 }
 
 /// What was failed is not replayed once a stop was asked for, and what is un-acked is counted.
-#[test]
 fn a_stop_counts_what_was_not_acked() {
     let journal = Arc::<Journal>::default();
     let mut topology = TopologyBuilder::new();
@@ -89,18 +88,15 @@ fn asleep(blocking: bool) {
     assert!(errors.iter().any(|text| text.contains("left behind")), "{:#?}", report.errors);
 }
 
-#[test]
 fn a_stop_does_not_wait_for_a_bolt_that_sleeps_on_its_core() {
     asleep(false);
 }
 
-#[test]
 fn a_stop_does_not_wait_for_a_blocking_bolt_that_sleeps() {
     asleep(true);
 }
 
 /// A spout that waits for its source for a minute holds nobody up: everything else finishes.
-#[test]
 fn a_stop_does_not_wait_for_a_spout_that_sleeps() {
     struct Sleeps(Arc<AtomicU64>);
     impl Spout for Sleeps {
@@ -195,4 +191,15 @@ fn a_bad_listener_holds_no_data_and_ends_nothing() {
     assert_drained(&report);
     journal.assert_all_acked_once(5000);
     assert_eq!(error_count(&report), 5000);
+}
+
+/// These mostly wait.
+#[test]
+fn while_others_sleep() {
+    at_once![
+        a_stop_counts_what_was_not_acked,
+        a_stop_does_not_wait_for_a_bolt_that_sleeps_on_its_core,
+        a_stop_does_not_wait_for_a_blocking_bolt_that_sleeps,
+        a_stop_does_not_wait_for_a_spout_that_sleeps
+    ];
 }

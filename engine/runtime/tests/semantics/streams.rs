@@ -254,3 +254,65 @@ fn ghosts_are_refused_by_name() {
     });
     assert!(text.contains("direct") && text.contains("numbers"), "{text}");
 }
+
+/// Any legal id works, and a stream may well have no fields at all.
+#[test]
+fn odd_names_and_streams_without_fields_work() {
+    let counts = Arc::<std::sync::atomic::AtomicU64>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(100);
+    topology.spout("Do some thing", move || seq.clone());
+    let empty = || {
+        let declare = |declarer: &mut Declarer| {
+            declarer.fields_to("my:stream", std::iter::empty::<String>());
+        };
+        emits(declare, |input, collector| {
+            collector.emit_to("my:stream", input, &values![]);
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("x%F5y", empty).shuffle_grouping("Do some thing");
+    let shared = Arc::clone(&counts);
+    let read = move || {
+        let counts = Arc::clone(&shared);
+        ends(move |input, collector| {
+            assert!(input.get(0).is_err() && input.fields().is_empty());
+            assert_eq!(input.to_json(), serde_json::json!({}));
+            counts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("\u{65E5}\u{672C} a+b", read).parallelism(2).shuffle_grouping(("x%F5y", "my:stream"));
+    let report = run(topology, &config(&[]));
+    assert_clean(&report);
+    assert_eq!(counts.load(std::sync::atomic::Ordering::Relaxed), 100);
+    assert!(report.snapshots.iter().flat_map(|core| &core.executors).any(|executor| {
+        executor.inputs.iter().any(|input| input.component == "x%F5y" && input.stream == "my:stream")
+    }));
+}
+
+/// A hundred bolts in a row, each on another core than its neighbours.
+#[test]
+fn a_long_chain_completes() {
+    for ackers in [0, 2] {
+        let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
+        let mut topology = TopologyBuilder::new();
+        let seq = Seq::new(300, &journal);
+        topology.spout("000", move || seq.clone());
+        for position in 1..100 {
+            topology.bolt(&format!("{position:03}"), relay).shuffle_grouping(format!("{:03}", position - 1).as_str());
+        }
+        topology.bolt("100", sink(&rows)).shuffle_grouping("099");
+        let settings = [
+            ("ringstorm.worker.cores", 3.into()),
+            ("ringstorm.ring.cells", 2.into()),
+            ("topology.acker.executors", ackers.into()),
+        ];
+        assert_clean(&run(topology, &config(&settings)));
+        journal.assert_all_acked_once(300);
+        // In order as well, since there is one way.
+        assert_eq!(rows.all().iter().map(|row| row.value).collect::<Vec<_>>(), (0..300).collect::<Vec<_>>());
+    }
+}

@@ -57,7 +57,7 @@ fn a_tick_may_be_acked_failed_or_ignored() {
 fn ticks_do_not_pile_up_before_a_bolt_that_is_held() {
     let ticks = Arc::<AtomicU64>::default();
     let mut topology = TopologyBuilder::new();
-    let seq = Seq::untracked(3000);
+    let seq = Seq::untracked(600);
     topology.spout("numbers", move || seq.clone());
     let shared = Arc::clone(&ticks);
     let held = move || {
@@ -74,7 +74,7 @@ fn ticks_do_not_pile_up_before_a_bolt_that_is_held() {
     topology.bolt("slow", || slow(Duration::from_millis(2))).shuffle_grouping("held");
     let settings = [("ringstorm.inbox.mark.bytes", 1024.into()), ("ringstorm.frame.bytes", 1024.into())];
     let running = start(topology, &config(&settings));
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(300));
     let snapshots = running.snapshots();
     let held = snapshots.iter().flat_map(|core| &core.executors).find(|executor| executor.component == "held").unwrap();
     let taken = held.inputs.iter().map(|input| input.executed).sum::<u64>();

@@ -30,7 +30,6 @@ fn spout_into<B: Bolt>(
 }
 
 /// Storm's B002: nothing stays behind of what was never acked, neither at the spout nor at the acker.
-#[test]
 fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(20_000, &journal).stays(Duration::from_millis(2500));
@@ -50,7 +49,6 @@ fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
 }
 
 /// Storm's B001: pending messages age once per executor and period, whatever its task count. They are held for 0.8 T.
-#[test]
 fn several_tasks_of_an_executor_age_once() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(50, &journal);
@@ -60,7 +58,6 @@ fn several_tasks_of_an_executor_age_once() {
 }
 
 /// Storm's B004: with time-outs off nothing fails, late acks count, and a spout at its limit goes on.
-#[test]
 fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(20, &journal);
@@ -83,7 +80,6 @@ fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
 }
 
 /// Storm's B007: a bolt may ask for more time, again and again.
-#[test]
 fn asking_for_more_time_keeps_a_message_alive() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(200, &journal);
@@ -93,7 +89,6 @@ fn asking_for_more_time_keeps_a_message_alive() {
 }
 
 /// Held without asking, the same messages fail; the acks that come later are ignored.
-#[test]
 fn an_ack_that_comes_too_late_is_ignored() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(200, &journal).stays(Duration::from_millis(2900));
@@ -104,7 +99,6 @@ fn an_ack_that_comes_too_late_is_ignored() {
 }
 
 /// What times out is replayed, though the spout had said that its input has ended.
-#[test]
 fn a_finished_spout_replays_what_times_out() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(30, &journal).replays();
@@ -123,7 +117,6 @@ fn a_finished_spout_replays_what_times_out() {
 }
 
 /// A waiting spout is called again when something of it has timed out, before the instant that it waits for.
-#[test]
 fn a_spout_that_waits_for_long_hears_of_timeouts_and_replays() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(5, &journal).replays().stays(Duration::from_secs(3600));
@@ -144,7 +137,6 @@ fn a_spout_that_waits_for_long_hears_of_timeouts_and_replays() {
 }
 
 /// Messages time out and are told while the topology is inactive.
-#[test]
 fn deactivation_does_not_stop_the_clock() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(100, &journal).replays();
@@ -158,4 +150,19 @@ fn deactivation_does_not_stop_the_clock() {
     assert_eq!(emits, later, "nothing is replayed while the topology is inactive");
     running.request_stop();
     finish(running);
+}
+
+/// All of these mostly wait.
+#[test]
+fn time_passes() {
+    at_once![
+        what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing,
+        several_tasks_of_an_executor_age_once,
+        with_timeouts_off_late_acks_count_and_a_full_spout_goes_on,
+        asking_for_more_time_keeps_a_message_alive,
+        an_ack_that_comes_too_late_is_ignored,
+        a_finished_spout_replays_what_times_out,
+        a_spout_that_waits_for_long_hears_of_timeouts_and_replays,
+        deactivation_does_not_stop_the_clock
+    ];
 }
