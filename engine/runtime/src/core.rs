@@ -14,16 +14,23 @@
 
 pub(crate) mod acker_executor;
 pub(crate) mod bolt_executor;
+pub(crate) mod bolt_failure;
+mod deadlines;
 pub(crate) mod failure;
 pub(crate) mod gate;
 pub(crate) mod grouper;
 pub(crate) mod host;
+mod inbox;
 pub(crate) mod link;
+mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
 pub(crate) mod reports;
+mod rest;
 mod snapshot;
 pub(crate) mod spout_executor;
+mod spout_rebuild;
+pub(crate) mod spout_task;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod tracker;

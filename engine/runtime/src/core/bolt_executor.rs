@@ -17,7 +17,8 @@ use crate::api::bolt::{CoreBolt, Step};
 use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::{Input, Source, TreeState, TupleRef};
-use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text, too_often};
+use crate::core::bolt_failure::{ChunkFailure, Gone, call};
+use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text};
 use crate::core::gate::Gate;
 use crate::core::output::TaskOutput;
 use crate::core::stats::{InboxStats, InputStats};
@@ -39,7 +40,7 @@ pub(crate) struct BoltTask {
     pub(crate) bolt: Box<dyn CoreBolt>,
     pub(crate) output: TaskOutput,
     pub(crate) context: TopologyContext,
-    failures: Failures,
+    pub(super) failures: Failures,
 }
 
 impl BoltTask {
@@ -69,7 +70,7 @@ pub(crate) struct BoltExecutor {
     pub(crate) input_keys: Vec<(u32, u16)>,
     pub(crate) inbox: InboxStats,
     current: Option<Current>,
-    factory: BoltFactory,
+    pub(super) factory: BoltFactory,
     wants_copies: bool,
     /// It has a thread of its own, since its code may wait.
     may_wait: bool,
@@ -86,7 +87,7 @@ pub(crate) struct BoltExecutor {
     pub(crate) failed: Vec<TaskFailure>,
     pub(crate) failure_limit: u32,
     /// A task has failed for good: no user code of this executor runs any more, and the run is ending.
-    has_given_up: bool,
+    pub(super) has_given_up: bool,
 }
 
 /// Tick tuples of an executor.
@@ -416,52 +417,6 @@ impl BoltExecutor {
         true
     }
 
-    /// Reports a failure and, where the task's memory is in doubt, rebuilds it.
-    #[cold]
-    fn settle_failure(&mut self, failure: ChunkFailure, transfer: &mut Transfer) {
-        let ChunkFailure { task: index, mut text, rebuild } = failure;
-        let task = &mut self.tasks[index];
-        if !rebuild {
-            task.output.reported.push(|| text);
-            return;
-        }
-        let mut fatal = task.failures.add(transfer.now_ns) >= self.failure_limit;
-        text = if fatal {
-            format!("{text}; {}", too_often(self.failure_limit))
-        } else {
-            format!("{text}; the task was rebuilt and what it held in memory is lost")
-        };
-        let (inputs, gate) = (&mut self.inputs[..], &mut self.gate);
-        let mut collector = BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
-        task.bolt.give_up(&mut collector);
-        // The old one goes first: it may hold what the new one needs, such as a file or a port.
-        if let Some(dropped) = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone))) {
-            text = format!("{text}; dropping the old one {dropped}");
-        }
-        let (context, bolt, factory) = (&task.context, &mut task.bolt, &self.factory);
-        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            if fatal {
-                return Ok(());
-            }
-            *bolt = factory();
-            bolt.prepare(context)
-        }));
-        match rebuilt {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                text = format!("{text}; rebuilding it failed: {error}");
-                fatal = true;
-            }
-            Err(panic) => {
-                text = format!("{text}; rebuilding it panicked: {}", panic_text(&*panic));
-                fatal = true;
-            }
-        }
-        self.has_given_up |= fatal;
-        let task = task.context.task;
-        self.failed.push(TaskFailure { component: self.component.clone(), task, text, fatal });
-    }
-
     /// Drops the code of each task, at the end.
     pub(crate) fn drop_tasks(&mut self) {
         let Self { tasks, failed, component, .. } = self;
@@ -498,62 +453,4 @@ impl BoltExecutor {
             }
         }
     }
-}
-
-/// Stands where a bolt was, when its factory failed; the run is ending then.
-struct Gone;
-
-impl CoreBolt for Gone {
-    fn prepare(&mut self, _: &TopologyContext) -> crate::Result {
-        Ok(())
-    }
-    fn execute(&mut self, _: &Input<'_>, _: &mut BoltCollector<'_>) -> crate::Result<Step> {
-        Err("the task could not be rebuilt".into())
-    }
-    fn finish(&mut self, _: &mut BoltCollector<'_>) -> crate::Result {
-        Ok(())
-    }
-    fn cleanup(&mut self) {}
-}
-
-/// A call of user code that failed.
-struct ChunkFailure {
-    task: usize,
-    text: String,
-    /// The task's memory is in doubt.
-    rebuild: bool,
-}
-
-/// One call of user code, settled: a refused emit or an error fails the tuple.
-#[inline]
-fn call(
-    bolt: &mut dyn CoreBolt,
-    task: usize,
-    input: &Input<'_>,
-    collector: &mut BoltCollector<'_>,
-) -> Result<Step, ChunkFailure> {
-    match bolt.execute(input, collector) {
-        Ok(step) if collector.output.refused.is_none() => Ok(step),
-        Ok(_) => Err(refused(task, input, collector)),
-        Err(error) => Err(failed(task, input, collector, &*error)),
-    }
-}
-
-#[cold]
-fn refused(task: usize, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> ChunkFailure {
-    collector.fail(input);
-    let text = collector.output.refused.take().unwrap_or_default();
-    ChunkFailure { task, text, rebuild: false }
-}
-
-#[cold]
-fn failed(
-    task: usize,
-    input: &Input<'_>,
-    collector: &mut BoltCollector<'_>,
-    error: &(dyn std::error::Error + 'static),
-) -> ChunkFailure {
-    collector.fail(input);
-    collector.output.refused = None;
-    ChunkFailure { task, text: error.to_string(), rebuild: true }
 }

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::output::OutputStream;
-use crate::core::spout_executor::WhyIdle;
+use crate::core::spout_task::WhyIdle;
 use crate::core::stats::LazyHistogram;
 use crate::metrics::{CoreSnapshot, ExecutorSnapshot, InputSnapshot, OutputSnapshot, QueueSnapshot};
 

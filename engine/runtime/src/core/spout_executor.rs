@@ -5,21 +5,17 @@
 //!
 //! Threading: belongs to one core. The time-out buckets rotate once per executor and period, whatever its task count.
 
-use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ringstorm_acking::{FailReason, Outcome, Pending, RootId};
+use ringstorm_acking::{FailReason, Outcome};
 use ringstorm_types::{ComponentId, ExecutorId, MessageId};
 
-use crate::api::collector::SpoutCollector;
-use crate::api::context::TopologyContext;
-use crate::api::spout::{Next, Spout};
-use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text, too_often};
+use crate::api::spout::Spout;
+use crate::core::failure::{TaskFailure, drop_safely, panic_text};
 use crate::core::gate::Gate;
-use crate::core::output::TaskOutput;
-use crate::core::stats::LazyHistogram;
-use crate::core::tracker::Tracker;
+use crate::core::spout_rebuild::Gone;
+use crate::core::spout_task::{SpoutStats, SpoutTask, Wait, WhyIdle, deliver};
 use crate::core::transfer::Transfer;
 
 /// Makes a spout on its core.
@@ -31,150 +27,8 @@ const SLICE_NS: u64 = 20_000;
 /// Calls between two clock readings; adapts as for bolts.
 const CHUNK_CALLS_MIN: u32 = 16;
 const CHUNK_CALLS_MAX: u32 = 64;
-/// Back-off of a spout that has nothing: doubles from the first to the last.
-const BACK_OFF_FIRST_NS: u64 = 50_000;
-const BACK_OFF_LAST_NS: u64 = 100_000_000;
 /// Time-outs handled in one turn.
 const EXPIRED_PER_TURN: usize = 1024;
-
-/// What a spout task is waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Nothing: call it.
-    Ready,
-    /// An instant, or a waker if that comes first.
-    Until(u64),
-    /// A waker.
-    Woken,
-    /// Its input has ended; it is called again when something fails.
-    Finished,
-}
-
-/// Why a spout is not being asked for tuples, for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhyIdle {
-    Running,
-    Inactive,
-    MaxPending,
-    HeldBy(u32),
-    NoData,
-    Finished,
-}
-
-pub(crate) struct SpoutTask {
-    pub(crate) spout: Box<dyn Spout>,
-    pub(crate) output: TaskOutput,
-    pub(crate) tracker: Tracker,
-    pub(crate) context: TopologyContext,
-    pub(crate) wait: Wait,
-    /// It has just said that its input has ended.
-    finished_now: bool,
-    back_off_ns: u64,
-    failures: Failures,
-}
-
-impl SpoutTask {
-    pub(crate) fn new(spout: Box<dyn Spout>, output: TaskOutput, tracker: Tracker, context: TopologyContext) -> Self {
-        Self {
-            spout,
-            output,
-            tracker,
-            context,
-            wait: Wait::Ready,
-            finished_now: false,
-            back_off_ns: BACK_OFF_FIRST_NS,
-            failures: Failures::default(),
-        }
-    }
-}
-
-impl SpoutTask {
-    /// Why the task is not to be asked for tuples now; `None` when it is.
-    #[inline]
-    fn why_not_asked(&self, now_ns: u64, max_pending: usize) -> Option<WhyIdle> {
-        if self.wait == Wait::Finished {
-            return Some(WhyIdle::Finished);
-        }
-        // Before the waker is looked at: a task that cannot be asked now must stay woken until it can.
-        if self.tracker.pending_count() >= max_pending {
-            return Some(WhyIdle::MaxPending);
-        }
-        let is_due = match self.wait {
-            Wait::Ready => true,
-            Wait::Until(at_ns) => now_ns >= at_ns || self.context.wake.take(),
-            Wait::Woken => self.context.wake.take(),
-            Wait::Finished => false,
-        };
-        (!is_due).then_some(WhyIdle::NoData)
-    }
-
-    /// Calls `next_tuple` until it has nothing, something has to be looked at, or it emitted `calls` times.
-    #[inline]
-    fn ask(
-        &mut self,
-        transfer: &mut Transfer,
-        calls: u32,
-        max_pending: usize,
-        stats: &mut SpoutStats,
-        emitted: &mut u32,
-    ) -> Result<(), String> {
-        let (gate_version, now_ns, until) = (transfer.gate_version, transfer.now_ns, *emitted + calls);
-        let Self { spout, output, tracker, .. } = self;
-        let mut collector = SpoutCollector { transfer, output, tracker, not_send: PhantomData };
-        let next = loop {
-            let next = spout.next_tuple(&mut collector);
-            if !matches!(next, Ok(Next::Emitted)) {
-                break next.map_err(|error| error.to_string())?;
-            }
-            *emitted += 1;
-            // Pending is looked at before each call, so that a call that emits much overshoots by itself alone.
-            if *emitted >= until
-                || collector.transfer.gate_version != gate_version
-                || collector.tracker.pending_count() >= max_pending
-                || collector.output.refused.is_some()
-                || !collector.tracker.settled.is_empty()
-            {
-                break Next::Emitted;
-            }
-        };
-        if let Some(refused) = self.output.refused.take() {
-            self.output.reported.push(|| refused);
-        }
-        let failed = !self.tracker.settled.is_empty() && tell_settled(self, stats);
-        self.wait = match next {
-            // After a fail it may have something to emit again, whatever it said before.
-            _ if failed => {
-                *emitted += 1;
-                Wait::Ready
-            }
-            Next::Emitted => {
-                self.back_off_ns = BACK_OFF_FIRST_NS;
-                Wait::Ready
-            }
-            Next::Idle => {
-                let at_ns = now_ns + self.back_off_ns;
-                self.back_off_ns = (2 * self.back_off_ns).min(BACK_OFF_LAST_NS);
-                Wait::Until(at_ns)
-            }
-            Next::Until(instant) => Wait::Until(crate::clock::ns_of(instant)),
-            Next::Waiting => Wait::Woken,
-            Next::Finished => {
-                self.finished_now = true;
-                Wait::Finished
-            }
-        };
-        Ok(())
-    }
-}
-
-/// Counters of a spout executor.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SpoutStats {
-    pub(crate) acked: u64,
-    pub(crate) failed: u64,
-    pub(crate) timed_out: u64,
-    pub(crate) complete_ns: LazyHistogram,
-}
 
 pub(crate) struct SpoutExecutor {
     pub(crate) id: ExecutorId,
@@ -185,7 +39,7 @@ pub(crate) struct SpoutExecutor {
     pub(crate) gate: Gate,
     pub(crate) stats: SpoutStats,
     pub(crate) why_idle: WhyIdle,
-    factory: SpoutFactory,
+    pub(super) factory: SpoutFactory,
     max_pending: usize,
     /// `None` when message time-outs are off.
     timeout_ns: Option<u64>,
@@ -193,14 +47,14 @@ pub(crate) struct SpoutExecutor {
     expiring: bool,
     outcomes: Vec<(u32, Outcome)>,
     finished_now: bool,
-    active: bool,
+    pub(super) active: bool,
     /// Its code may wait: what one call has emitted leaves before the next call.
     may_wait: bool,
     /// Whose turn it is, where each slice is one call.
     next_task: usize,
     chunk_calls: u32,
     pub(crate) failed: Vec<TaskFailure>,
-    failure_limit: u32,
+    pub(super) failure_limit: u32,
 }
 
 /// Settings of a spout executor.
@@ -496,144 +350,8 @@ impl SpoutExecutor {
         }
     }
 
-    fn report(&mut self, index: usize, text: String, fatal: bool) {
+    pub(super) fn report(&mut self, index: usize, text: String, fatal: bool) {
         let task = self.tasks[index].context.task;
         self.failed.push(TaskFailure { component: self.component.clone(), task, text, fatal });
-    }
-
-    /// The task's memory is in doubt: what it waits for is forgotten and a new one starts.
-    #[cold]
-    fn rebuild(&mut self, index: usize, text: String, transfer: &mut Transfer) {
-        let task = &mut self.tasks[index];
-        task.output.refused = None;
-        task.tracker.settled.clear();
-        let mut forgotten = 0;
-        task.tracker.pending.drain_where(
-            |_| true,
-            |root, _| {
-                transfer.folder.forget(root);
-                forgotten += 1;
-            },
-        );
-        // User code may have unwound in the middle of a range of acks, which leaves the table's own count wrong.
-        task.tracker.pending = Pending::new();
-        self.stats.failed += forgotten;
-        let mut fatal = task.failures.add(transfer.now_ns) >= self.failure_limit;
-        let mut text = if fatal {
-            format!("{text}; {}", too_often(self.failure_limit))
-        } else {
-            format!(
-                "{text}; the task was rebuilt, what it held in memory is lost, and {forgotten} messages that were \
-                 pending are left to its source"
-            )
-        };
-        let (active, factory) = (self.active, &self.factory);
-        let (context, spout) = (&task.context, &mut task.spout);
-        // The old one goes first: it may hold what the new one needs, such as a file or a port.
-        let dropped = drop_safely(std::mem::replace(spout, Box::new(Gone)));
-        if let Some(dropped) = dropped {
-            text = format!("{text}; dropping the old one {dropped}");
-        }
-        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            if fatal {
-                return Ok(());
-            }
-            *spout = factory();
-            spout.open(context)?;
-            if active {
-                spout.activate();
-            }
-            Ok::<(), crate::BoxError>(())
-        }));
-        match rebuilt {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                text = format!("{text}; opening it again failed: {error}");
-                fatal = true;
-            }
-            Err(panic) => {
-                text = format!("{text}; opening it again panicked: {}", panic_text(&*panic));
-                fatal = true;
-            }
-        }
-        // A source that fails at once must not keep its core from everything else.
-        task.wait = if fatal { Wait::Finished } else { Wait::Until(transfer.now_ns + BACK_OFF_FIRST_NS) };
-        self.report(index, text, fatal);
-    }
-}
-
-/// Tells a spout what became of one or many of its messages.
-fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Outcome, now_ns: u64) {
-    let SpoutTask { spout, tracker, wait, .. } = task;
-    match outcome {
-        Outcome::AckedRange { first, stride, count } => {
-            tracker.emit_times.emit_times_of_range(first, stride, count, |time_ns, count| {
-                stats.complete_ns.record(now_ns.saturating_sub(time_ns), u64::from(count));
-            });
-            let mut acked = 0;
-            tracker.pending.complete_range(first, stride, count, |_, id| {
-                acked += 1;
-                spout.ack(MessageId(id));
-            });
-            stats.acked += acked;
-            forget_times(tracker, first);
-        }
-        Outcome::Acked { root } => {
-            if let Some(id) = tracker.pending.complete(root) {
-                stats.acked += 1;
-                if let Some(time_ns) = tracker.emit_times.emit_time_ns(root) {
-                    stats.complete_ns.record(now_ns.saturating_sub(time_ns), 1);
-                }
-                spout.ack(MessageId(id));
-            }
-            forget_times(tracker, root);
-        }
-        Outcome::Failed { root, reason } => {
-            if let Some(id) = tracker.pending.fail(root) {
-                stats.failed += 1;
-                *wait = Wait::Ready;
-                spout.fail(MessageId(id), reason);
-            }
-        }
-        Outcome::ResetTimeout { root } => {
-            tracker.pending.reset_timeout(root);
-        }
-    }
-}
-
-fn forget_times(tracker: &mut Tracker, root: RootId) {
-    if let Some(lowest) = tracker.pending.lowest(root.lane()) {
-        tracker.emit_times.forget_before(lowest);
-    }
-}
-
-/// Tells a spout of messages whose fate was settled within their emit (acking is off, or the emit was refused). Returns
-/// whether one of them failed.
-#[cold]
-fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) -> bool {
-    let mut any_failed = false;
-    for (id, failed) in task.tracker.settled.drain(..) {
-        match failed {
-            None => {
-                stats.acked += 1;
-                task.spout.ack(id);
-            }
-            Some(reason) => {
-                any_failed = true;
-                stats.failed += 1;
-                task.spout.fail(id, reason);
-            }
-        }
-    }
-    any_failed
-}
-
-/// Stands where a spout was, when its factory failed; the run is ending then.
-struct Gone;
-
-impl Spout for Gone {
-    fn declare(&self, _: &mut crate::api::declare::Declarer) {}
-    fn next_tuple(&mut self, _: &mut SpoutCollector<'_>) -> crate::Result<Next> {
-        Ok(Next::Finished)
     }
 }

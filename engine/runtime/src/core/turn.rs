@@ -1,19 +1,17 @@
-//! The turn of a core, and what happens between turns.
+//! The turn of a core: control messages, frames, a slice for each ready executor, then everything is published.
+//!
+//! Threading: belongs to one core. Errors: failures of user code are settled by the executors and reported here.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use ringstorm_frame::{Anchors, FrameReader, RunCursor};
-use ringstorm_ring::{Idle, Parker};
-use ringstorm_tuple::{Tuple, Value, Values};
+use ringstorm_ring::Parker;
 
-use crate::api::bolt::CoreBolt;
-use crate::core::bolt_executor::{BoltExecutor, Budget, Stop, Surroundings};
+use crate::core::bolt_executor::{Budget, Stop, Surroundings};
 use crate::core::link::{ControlMessage, OpenFrame};
 use crate::core::spout_executor::SpoutExecutor;
-use crate::core::status::{Command, Event, SpoutsLeft};
-use crate::core::transfer::Transfer;
-use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS, LocalExecutor};
+use crate::core::status::{Event, SpoutsLeft};
+use crate::core::{Core, LocalExecutor};
 
 /// Frames taken from one ring in one turn.
 const FRAMES_PER_TURN: usize = 8;
@@ -252,7 +250,7 @@ impl Core {
     }
 
     /// Publishes what there is, tells feeders of full and empty inboxes, and shows the coordinator the numbers.
-    fn end_turn(&mut self, open: OpenFrame) {
+    pub(super) fn end_turn(&mut self, open: OpenFrame) {
         self.list_fresh_inboxes();
         let mut fresh = std::mem::take(&mut self.transfer.fresh);
         fresh.retain(|outlet_index| {
@@ -277,39 +275,6 @@ impl Core {
         self.publish_control();
     }
 
-    /// Pauses or resumes the feeders of an inbox. Returns whether it has to be looked at again.
-    fn check_inbox(&mut self, index: usize) -> bool {
-        let transfer = &mut self.transfer;
-        let (bytes, queued) = (transfer.outlets[index].bytes(), transfer.outlets[index].queued());
-        let executor = &mut self.bolts[index];
-        executor.inbox.population_max = executor.inbox.population_max.max(queued);
-        let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
-        let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
-        let over_limit = bytes > transfer.limits.cycle_bytes_max;
-        for task in executor.id.tasks() {
-            let task = task.0 as usize;
-            transfer.board.wait_us[task].store(wait_us, Ordering::Relaxed);
-            transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
-        }
-        let too_slow = queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS;
-        let paused = self.paused[index];
-        let pause = bytes > self.marks.high_bytes || too_slow;
-        let resume =
-            bytes <= self.marks.low_bytes && (queued <= INBOX_TUPLES_MIN / 2 || wait_ns < INBOX_WAIT_HIGH_NS / 2);
-        if pause && !paused || resume && paused {
-            self.paused[index] = pause;
-            executor.inbox.pauses += u64::from(pause);
-            let (first, last) = (executor.id.first.0 as u32, executor.id.last.0 as u32);
-            transfer.set_paused(first, last, pause);
-            let message =
-                if pause { ControlMessage::Pause { first, last } } else { ControlMessage::Resume { first, last } };
-            for link in &self.pause_links[index] {
-                transfer.links[*link as usize].control_batch.push(message);
-            }
-        }
-        queued > 0 || self.paused[index]
-    }
-
     fn publish_control(&mut self) {
         self.unsent_control = false;
         let shown = &self.status.control_sent;
@@ -328,7 +293,7 @@ impl Core {
         }
     }
 
-    fn show_numbers(&self) {
+    pub(super) fn show_numbers(&self) {
         let executed: u64 = self.bolts.iter().map(|bolt| bolt.taken - bolt.in_progress() as u64).sum();
         let pending: usize = self.spouts.iter().map(|spout| spout.pending_count()).sum();
         let undeliverable: u64 = self.transfer.links.iter().map(|link| link.undeliverable).sum();
@@ -346,7 +311,7 @@ impl Core {
         }
     }
 
-    fn report_failures(&mut self) {
+    pub(super) fn report_failures(&mut self) {
         let bolts = self.bolts.iter_mut().map(|bolt| &mut bolt.failed);
         let spouts = self.spouts.iter_mut().map(|spout| &mut spout.failed);
         for failed in bolts.chain(spouts) {
@@ -367,189 +332,19 @@ impl Core {
         }
     }
 
-    /// Nothing to do: spin for a moment, or park until a ring, a waker or the next deadline.
-    fn rest(&mut self, parker: &mut Parker) {
-        let now_ns = self.transfer.now_ns;
-        if self.report_idle && !self.idle_reported {
-            self.idle_reported = true;
-            self.send_event(Event::Idle);
-        }
-        self.update_deadline();
-        let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
-        match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
-            Idle::Spin => std::hint::spin_loop(),
-            Idle::Park { for_ns } => {
-                self.end_turn(OpenFrame::Go);
-                if self.transfer.gate_version != self.gate_version_seen {
-                    // Something was held when the executors had their turn and is not any more.
-                    return;
-                }
-                self.ask_for_room();
-                if !parker.prepare_park() {
-                    return;
-                }
-                if self.has_arrivals() {
-                    parker.cancel_park();
-                    return;
-                }
-                parker.park(for_ns.map(Duration::from_nanos));
-            }
-        }
-    }
-
-    /// Where a ring was full, its reader rings this core's doorbell when it has read.
-    fn ask_for_room(&mut self) {
-        for link in &self.transfer.links {
-            if link.blocked || !link.control_batch.is_empty() {
-                link.starved.store(true, Ordering::SeqCst);
-            }
-        }
-    }
-
-    fn has_arrivals(&mut self) -> bool {
-        self.commands.is_waiting()
-            || self
-                .inbound
-                .iter()
-                .any(|link| link.control.has_available() || link.data.as_ref().is_some_and(|data| data.has_available()))
-            || self.transfer.links.iter().any(|link| link.has_new_room())
-            || self.watched.iter().any(|index| {
-                // One that is listed and did not run may have been woken since; one that is held waits for its gate.
-                let bolt = &mut self.bolts[*index as usize];
-                bolt.has_work() && (!bolt.listed || bolt.gate.is_open(&self.transfer))
-            })
-            || self.spouts.iter_mut().any(|spout| spout.is_woken(&self.transfer))
-    }
-
-    fn update_deadline(&mut self) {
-        let transfer = &self.transfer;
-        let spouts = self.spouts.iter_mut().filter_map(|spout| spout.next_deadline_ns(transfer));
-        let ackers = self.ackers.iter().filter_map(|acker| acker.next_deadline_ns());
-        let own = spouts.chain(ackers).min().unwrap_or(u64::MAX);
-        self.next_deadline_ns = own.min(self.next_tick_ns);
-    }
-
-    fn update_ticks(&mut self) {
-        let ticks = self.bolts.iter().filter_map(|bolt| bolt.tick.map(|tick| tick.next_ns));
-        self.next_tick_ns = ticks.min().unwrap_or(u64::MAX);
-    }
-
-    /// Gives tick tuples to the executors whose time has come.
-    fn tick(&mut self) {
-        let now_ns = self.transfer.now_ns;
-        for (index, bolt) in self.bolts.iter_mut().enumerate() {
-            let Some(tick) = &mut bolt.tick else { continue };
-            if now_ns < tick.next_ns {
-                continue;
-            }
-            // Ticks that a busy core missed are not made up for, as a burst of them would help nobody; nor do they pile
-            // up before a bolt that is held.
-            tick.next_ns = (tick.next_ns + tick.period_ns).max(now_ns);
-            if bolt.ticks_waiting > 0 {
-                continue;
-            }
-            bolt.ticks_waiting = bolt.id.task_count() as u64;
-            self.tick_payload.clear();
-            let seconds = tick.period_ns as f64 / 1e9;
-            let value = if seconds.fract() == 0.0 { Value::Int(seconds as i64) } else { Value::Float(seconds) };
-            let payload = &mut self.tick_payload;
-            Values(vec![value]).serialize(payload).expect("a number can always be encoded");
-            let transfer = &mut self.transfer;
-            for task in bolt.id.tasks() {
-                transfer.list(index as u32);
-                let outlet = &mut transfer.outlets[index];
-                outlet.make_room(payload.len(), &mut transfer.pool);
-                let appended = outlet.writer.append(0, 0, task.0 as u32, Anchors::None, |bytes| {
-                    bytes.extend_from_slice(payload);
-                    Ok::<(), std::convert::Infallible>(())
-                });
-                debug_assert!(appended.is_ok(), "copying bytes cannot fail");
-                transfer.counters.sent += 1;
-            }
-        }
-        self.update_ticks();
-        self.update_deadline();
-    }
-
-    fn obey(&mut self) {
-        for command in self.commands.take() {
-            match command {
-                Command::Activate => self.each_spout(|spout| spout.set_active(true)),
-                Command::Deactivate => self.each_spout(|spout| spout.set_active(false)),
-                Command::StopTicks => {
-                    self.bolts.iter_mut().for_each(|bolt| bolt.tick = None);
-                    self.update_ticks();
-                    self.update_deadline();
-                }
-                Command::ReportIdle => {
-                    self.report_idle = true;
-                    self.idle_reported = false;
-                }
-                Command::Finish { component } => {
-                    self.each_bolt(|bolt, transfer| {
-                        if bolt.component_number == component {
-                            bolt.each_task(transfer, "finish", |bolt, _, out| bolt.finish(out), false);
-                        }
-                    });
-                    self.end_turn(OpenFrame::Go);
-                    self.report_failures();
-                    self.show_numbers();
-                    self.send_event(Event::Finished { core: self.index, component });
-                }
-                Command::Snapshot(reply) => {
-                    let _ = reply.send(self.snapshot());
-                }
-                Command::Stop { orderly } => {
-                    if orderly {
-                        self.each_spout(SpoutExecutor::close);
-                        self.each_bolt(|bolt, transfer| {
-                            let cleanup = |bolt: &mut dyn CoreBolt| {
-                                bolt.cleanup();
-                                Ok(())
-                            };
-                            bolt.each_task(transfer, "cleanup", |bolt, _, _| cleanup(bolt), false);
-                        });
-                    }
-                    self.each_spout(SpoutExecutor::drop_tasks);
-                    self.each_bolt(|bolt, _| bolt.drop_tasks());
-                    self.report_failures();
-                    self.stopping = true;
-                }
-            }
-        }
-    }
-
-    /// Lets every spout executor do something that is not a slice, so that it can be named if it stays there.
-    fn each_spout(&mut self, mut call: impl FnMut(&mut SpoutExecutor)) {
-        for spout in &mut self.spouts {
-            enter(&self.status, spout.component_number, crate::clock::now_ns());
-            call(spout);
-            leave(&self.status);
-        }
-    }
-
-    /// As [`Core::each_spout`].
-    fn each_bolt(&mut self, mut call: impl FnMut(&mut BoltExecutor, &mut Transfer)) {
-        for bolt in &mut self.bolts {
-            enter(&self.status, bolt.component_number, crate::clock::now_ns());
-            call(bolt, &mut self.transfer);
-            leave(&self.status);
-        }
-    }
-
-    fn send_event(&self, event: Event) {
+    pub(super) fn send_event(&self, event: Event) {
         self.events.send(event);
     }
 }
 
 /// Notes whose user code runs now, so that a stalled core can be named from outside.
 #[inline]
-fn enter(status: &crate::core::status::CoreStatus, component: u32, now_ns: u64) {
+pub(super) fn enter(status: &crate::core::status::CoreStatus, component: u32, now_ns: u64) {
     status.running_since_ns.store(now_ns, Ordering::Relaxed);
     status.running.store(component + 1, Ordering::Release);
 }
 
 #[inline]
-fn leave(status: &crate::core::status::CoreStatus) {
+pub(super) fn leave(status: &crate::core::status::CoreStatus) {
     status.running.store(0, Ordering::Release);
 }

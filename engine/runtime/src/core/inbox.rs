@@ -1,0 +1,43 @@
+//! When an inbox has enough: its feeders pause until it has room again.
+//!
+//! Threading: belongs to one core.
+
+use std::sync::atomic::Ordering;
+
+use crate::core::link::ControlMessage;
+use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS};
+
+impl Core {
+    /// Pauses or resumes the feeders of an inbox. Returns whether it has to be looked at again.
+    pub(super) fn check_inbox(&mut self, index: usize) -> bool {
+        let transfer = &mut self.transfer;
+        let (bytes, queued) = (transfer.outlets[index].bytes(), transfer.outlets[index].queued());
+        let executor = &mut self.bolts[index];
+        executor.inbox.population_max = executor.inbox.population_max.max(queued);
+        let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
+        let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
+        let over_limit = bytes > transfer.limits.cycle_bytes_max;
+        for task in executor.id.tasks() {
+            let task = task.0 as usize;
+            transfer.board.wait_us[task].store(wait_us, Ordering::Relaxed);
+            transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
+        }
+        let too_slow = queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS;
+        let paused = self.paused[index];
+        let pause = bytes > self.marks.high_bytes || too_slow;
+        let resume =
+            bytes <= self.marks.low_bytes && (queued <= INBOX_TUPLES_MIN / 2 || wait_ns < INBOX_WAIT_HIGH_NS / 2);
+        if pause && !paused || resume && paused {
+            self.paused[index] = pause;
+            executor.inbox.pauses += u64::from(pause);
+            let (first, last) = (executor.id.first.0 as u32, executor.id.last.0 as u32);
+            transfer.set_paused(first, last, pause);
+            let message =
+                if pause { ControlMessage::Pause { first, last } } else { ControlMessage::Resume { first, last } };
+            for link in &self.pause_links[index] {
+                transfer.links[*link as usize].control_batch.push(message);
+            }
+        }
+        queued > 0 || self.paused[index]
+    }
+}

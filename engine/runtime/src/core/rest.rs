@@ -1,0 +1,71 @@
+//! A core without work: it spins for a moment, or parks until a ring, a waker or its next deadline.
+//!
+//! Invariants: a core parks only after it has published everything, asked for the room that it lacks, announced its park
+//! and looked at everything that can wake it once more.
+//!
+//! Threading: belongs to one core.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ringstorm_ring::{Idle, Parker};
+
+use crate::core::Core;
+use crate::core::link::OpenFrame;
+use crate::core::status::Event;
+
+impl Core {
+    /// Nothing to do: spin for a moment, or park until a ring, a waker or the next deadline.
+    pub(super) fn rest(&mut self, parker: &mut Parker) {
+        let now_ns = self.transfer.now_ns;
+        if self.report_idle && !self.idle_reported {
+            self.idle_reported = true;
+            self.send_event(Event::Idle);
+        }
+        self.update_deadline();
+        let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
+        match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
+            Idle::Spin => std::hint::spin_loop(),
+            Idle::Park { for_ns } => {
+                self.end_turn(OpenFrame::Go);
+                if self.transfer.gate_version != self.gate_version_seen {
+                    // Something was held when the executors had their turn and is not any more.
+                    return;
+                }
+                self.ask_for_room();
+                if !parker.prepare_park() {
+                    return;
+                }
+                if self.has_arrivals() {
+                    parker.cancel_park();
+                    return;
+                }
+                parker.park(for_ns.map(Duration::from_nanos));
+            }
+        }
+    }
+
+    /// Where a ring was full, its reader rings this core's doorbell when it has read.
+    fn ask_for_room(&mut self) {
+        for link in &self.transfer.links {
+            if link.blocked || !link.control_batch.is_empty() {
+                link.starved.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn has_arrivals(&mut self) -> bool {
+        self.commands.is_waiting()
+            || self
+                .inbound
+                .iter()
+                .any(|link| link.control.has_available() || link.data.as_ref().is_some_and(|data| data.has_available()))
+            || self.transfer.links.iter().any(|link| link.has_new_room())
+            || self.watched.iter().any(|index| {
+                // One that is listed and did not run may have been woken since; one that is held waits for its gate.
+                let bolt = &mut self.bolts[*index as usize];
+                bolt.has_work() && (!bolt.listed || bolt.gate.is_open(&self.transfer))
+            })
+            || self.spouts.iter_mut().any(|spout| spout.is_woken(&self.transfer))
+    }
+}
