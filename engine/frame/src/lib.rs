@@ -13,7 +13,7 @@
 
 mod anchors;
 mod layout;
-mod prefetch;
+pub mod prefetch;
 mod reader;
 mod validate;
 mod writer;

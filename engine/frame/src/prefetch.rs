@@ -10,7 +10,7 @@ pub(crate) const AHEAD_BYTES: usize = 640;
 
 /// Asks for the line at `offset` bytes from `start`, to be written. Any address will do.
 #[inline(always)]
-pub(crate) fn for_write(start: *const u8, offset: usize) {
+pub fn for_write(start: *const u8, offset: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ask::<{ core::arch::x86_64::_MM_HINT_ET0 }>(start, offset);
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

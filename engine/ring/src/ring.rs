@@ -70,6 +70,7 @@ pub fn ring<T: Default + Send + Sync + 'static>(cells: usize) -> Result<(Produce
         cells,
         published: 0,
         known_read: Cell::new(0),
+        addresses: vec![0; cells].into(),
         ends: Arc::clone(&ends),
     };
     Ok((producer, Consumer { poller, ends }))
@@ -83,6 +84,8 @@ pub struct Producer<T> {
     published: u64,
     /// How many items the consumer is known to have read: never more than it has.
     known_read: Cell<u64>,
+    /// Where the cells lie, by number; 0 for those that were not used yet. Only for hints to the cache.
+    addresses: Box<[usize]>,
     ends: Arc<Ends>,
 }
 
@@ -101,9 +104,16 @@ impl<T: Send + Sync + 'static> Producer<T> {
         if self.ends.consumer_is_gone() {
             return Err(PublishError::Closed);
         }
-        match self.ring.get_mut().try_publish(|cell| std::mem::swap(cell, item)) {
+        let Self { ring, addresses, published, .. } = self;
+        // The number of cells is a power of two.
+        let cell_number = *published as usize & (addresses.len() - 1);
+        let fill = |cell: &mut T| {
+            addresses[cell_number] = std::ptr::from_mut(cell).addr();
+            std::mem::swap(cell, item);
+        };
+        match ring.get_mut().try_publish(fill) {
             Ok(_) => {
-                self.published += 1;
+                *published += 1;
                 Ok(())
             }
             Err(_) => Err(PublishError::Full),
@@ -115,6 +125,19 @@ impl<T: Send + Sync + 'static> Producer<T> {
     #[inline]
     pub fn consumer_has_read_all(&self) -> bool {
         self.known_read.get() == self.published || self.read() == self.published
+    }
+
+    /// Whether an item fits now. Looks at the consumer's cache line only when none fitted at the last look.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        (self.published - self.known_read.get()) < self.cells as u64 || self.free_cells() > 0
+    }
+
+    /// The address of the cell that the next item goes to, 0 in the first lap. A hint for the cache and nothing else: the
+    /// cell may still be the consumer's.
+    #[inline]
+    pub fn next_cell_address(&self) -> usize {
+        self.addresses[self.published as usize & (self.addresses.len() - 1)]
     }
 
     /// How many more items fit now. More may fit by the time that the caller acts, never fewer.

@@ -16,7 +16,9 @@ use crate::core::outlet::{FramePool, Outlet};
 
 /// What lies in a cell of a data ring: one frame, whose buffer the producer takes back a lap later.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct FrameCell {
+    /// The frame; empty when it is in `large`.
     pub(crate) bytes: Vec<u8>,
     /// A frame too large to stay pinned in its cell for a lap: the consumer takes it out and frees it.
     pub(crate) large: Mutex<Option<Vec<u8>>>,
@@ -110,7 +112,7 @@ impl Link {
     pub(crate) fn publish(&mut self, outlet: &mut Outlet, pool: &mut FramePool, open: OpenFrame) -> bool {
         let Some(data) = &mut self.data else { return outlet.is_empty() };
         while outlet.has_sealed() || open.may_go(data) && !outlet.writer.is_empty() {
-            if data.free_cells() == 0 && !data.consumer_is_gone() {
+            if !data.has_room() && !data.consumer_is_gone() {
                 self.blocked = true;
                 self.full_count += 1;
                 return false;
@@ -135,10 +137,24 @@ impl Link {
                     self.undeliverable += u64::from(ringstorm_frame::FrameReader::new(&frame).tuple_count());
                 }
             }
-            pool.put(std::mem::take(&mut self.spare.bytes));
+            let returned = std::mem::take(&mut self.spare.bytes);
+            if outlet.writer.has_buffer() || !pool.is_regular(&returned) {
+                pool.put(returned);
+            } else {
+                // The lines that the next frame needs change hands now and not when it is urgent.
+                outlet.writer.begin(returned);
+                ringstorm_frame::prefetch::for_write(std::ptr::without_provenance(data.next_cell_address()), 0);
+            }
         }
         self.blocked = false;
         true
+    }
+
+    /// Looks how far the other core has read, so that the next emit need not wait for the answer.
+    pub(crate) fn look_ahead(&self) {
+        if let Some(data) = &self.data {
+            data.consumer_has_read_all();
+        }
     }
 
     /// Bytes that the data ring holds when every cell has carried a frame of this size.
@@ -148,7 +164,7 @@ impl Link {
 
     /// Whether a ring that was full has room now.
     pub(crate) fn has_new_room(&self) -> bool {
-        self.blocked && self.data.as_ref().is_some_and(|data| data.free_cells() > 0)
+        self.blocked && self.data.as_ref().is_some_and(Producer::has_room)
             || !self.control_batch.is_empty() && self.control.free_cells() > 0
     }
 

@@ -11,8 +11,11 @@ use std::time::Duration;
 use ringstorm_ring::{Idle, Parker};
 
 use crate::core::Core;
-use crate::core::link::OpenFrame;
+use crate::core::link::{Inbound, Link, OpenFrame};
 use crate::core::status::Event;
+
+/// Looks at the rings between two turns of a core that spins: the other things that may come are in less haste.
+const SPINS: u32 = 8;
 
 impl Core {
     /// Nothing to do: spin for a moment, or park until a ring, a waker or the next deadline.
@@ -25,7 +28,7 @@ impl Core {
         self.update_deadline();
         let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
         match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
-            Idle::Spin => std::hint::spin_loop(),
+            Idle::Spin => self.spin(),
             Idle::Park { for_ns } => {
                 self.end_turn(OpenFrame::Go);
                 if self.transfer.gate_version != self.gate_version_seen {
@@ -42,6 +45,20 @@ impl Core {
                 }
                 parker.park(for_ns.map(Duration::from_nanos));
             }
+        }
+    }
+
+    /// Looks for a moment at nothing but what arrives from other cores, and at the clock.
+    fn spin(&self) {
+        self.transfer.links.iter().for_each(Link::look_ahead);
+        for _ in 0..SPINS {
+            let has_input = |link: &Inbound| {
+                link.data.as_ref().is_some_and(|data| data.has_available()) || link.control.has_available()
+            };
+            if self.inbound.iter().any(has_input) || crate::clock::now_ns() >= self.next_deadline_ns {
+                return;
+            }
+            std::hint::spin_loop();
         }
     }
 

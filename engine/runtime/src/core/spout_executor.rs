@@ -53,6 +53,9 @@ pub(crate) struct SpoutExecutor {
     /// Whose turn it is, where each slice is one call.
     next_task: usize,
     chunk_calls: u32,
+    /// Emits of the next slice at most. A spout that has little is asked for one tuple, which leaves before it is asked
+    /// again; the slice grows while it has more.
+    slice_calls: u32,
     pub(crate) failed: Vec<TaskFailure>,
     pub(super) failure_limit: u32,
 }
@@ -101,6 +104,7 @@ impl SpoutExecutor {
             may_wait: settings.may_wait,
             next_task: 0,
             chunk_calls: 1,
+            slice_calls: 1,
             failed: Vec::new(),
             failure_limit: settings.failure_limit,
         }
@@ -223,14 +227,15 @@ impl SpoutExecutor {
             return progress;
         }
         let until_ns = transfer.now_ns + SLICE_NS;
-        let slice_calls = if self.may_wait { 1 } else { SLICE_CALLS };
+        let slice_calls = if self.may_wait { 1 } else { self.slice_calls };
         let mut calls = 0;
         while calls < slice_calls && transfer.now_ns < until_ns {
-            let (called, go_on) = self.call_chunk(transfer);
+            let (called, go_on) = self.call_chunk(self.chunk_calls.min(slice_calls - calls), transfer);
             calls += called;
             progress |= called > 0;
             if !go_on {
-                break;
+                self.slice_calls = calls.clamp(1, SLICE_CALLS);
+                return progress;
             }
             let before_ns = transfer.now_ns;
             transfer.now_ns = crate::clock::now_ns();
@@ -243,14 +248,16 @@ impl SpoutExecutor {
                 _ => self.chunk_calls,
             };
         }
+        if calls >= slice_calls {
+            self.slice_calls = (2 * slice_calls).min(SLICE_CALLS);
+        }
         progress
     }
 
     /// Asks the tasks in turn for up to a chunk of tuples. Returns how often something was emitted and whether to go on.
-    fn call_chunk(&mut self, transfer: &mut Transfer) -> (u32, bool) {
+    fn call_chunk(&mut self, chunk: u32, transfer: &mut Transfer) -> (u32, bool) {
         let mut emitted = 0;
         let mut running = 0;
-        let chunk = if self.may_wait { 1 } else { self.chunk_calls };
         // Tasks take turns; an only task has all of them.
         let calls_in_a_row = if self.tasks.len() == 1 { chunk } else { 1 };
         let now_ns = transfer.now_ns;

@@ -117,8 +117,11 @@ impl Core {
             let Some(mut data) = self.inbound[index].data.take() else { continue };
             if data.has_available() {
                 read += data.poll(FRAMES_PER_TURN, |cell| {
+                    if !cell.bytes.is_empty() {
+                        return self.deliver(&cell.bytes);
+                    }
                     let large = cell.large.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-                    self.deliver(large.as_deref().unwrap_or(&cell.bytes));
+                    self.deliver(large.as_deref().unwrap_or_default());
                 });
                 self.feeders[index].tell_of_room();
             }
