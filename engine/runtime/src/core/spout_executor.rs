@@ -234,7 +234,10 @@ impl SpoutExecutor {
             calls += called;
             progress |= called > 0;
             if !go_on {
-                self.slice_calls = calls.clamp(1, SLICE_CALLS);
+                // A spout that is held has more than it may emit.
+                if self.gate.is_open(transfer) {
+                    self.slice_calls = calls.clamp(1, SLICE_CALLS);
+                }
                 return progress;
             }
             let before_ns = transfer.now_ns;

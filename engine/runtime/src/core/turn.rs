@@ -14,7 +14,7 @@ use crate::core::status::{Event, SpoutsLeft};
 use crate::core::{Core, LocalExecutor};
 
 /// Frames taken from one ring in one turn.
-const FRAMES_PER_TURN: usize = 8;
+const FRAMES_PER_TURN: usize = 16;
 /// Cells of control messages taken from one ring in one turn.
 const CONTROL_CELLS_PER_TURN: usize = 64;
 /// Time that the slices of one turn may take together; the rest keep their place.

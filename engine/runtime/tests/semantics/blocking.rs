@@ -150,7 +150,7 @@ fn a_slow_blocking_bolt_pushes_back() {
     let first = waiting(&running);
     std::thread::sleep(Duration::from_millis(300));
     let second = waiting(&running);
-    // A frame of 16 KiB holds some two thousand numbers; four cells, an inbox and an outlet make a few dozen frames.
+    // A frame of 8 KiB holds some thousand numbers; four cells, an inbox and an outlet make a few dozen frames.
     assert!(first < 200_000 && second < 200_000, "{first}, then {second} tuples wait");
     running.request_stop();
     assert_eq!(finish(running).outcome, Outcome::Stopped);

@@ -30,8 +30,8 @@ fn the_defaults_are_storms() {
     assert_eq!(config.worker_cores(), Ok(None));
     assert_eq!(config.cores_placement(), Ok(CorePlacement::Pinned));
     assert_eq!(config.cores_always_spin(), Ok(false));
-    assert_eq!(config.ring_cells(), Ok(64));
-    assert_eq!(config.frame_bytes(), Ok(16_384));
+    assert_eq!(config.ring_cells(), Ok(512));
+    assert_eq!(config.frame_bytes(), Ok(8192));
     assert_eq!(config.cycle_limit_bytes(), Ok(268_435_456));
     assert_eq!(config.check_values(), []);
 }
