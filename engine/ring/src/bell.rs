@@ -63,6 +63,13 @@ impl<S: Signal> Bell<S> {
     #[inline]
     pub fn ring(&self) {
         fence(Ordering::SeqCst);
+        self.ring_after_fence();
+    }
+
+    /// R3 alone, for a ringer that has passed a SeqCst fence of its own since it published: one fence serves any number
+    /// of bells.
+    #[inline]
+    pub fn ring_after_fence(&self) {
         if self.state.load(Ordering::Relaxed) == PARKED {
             self.raise();
         }

@@ -66,6 +66,13 @@ impl Doorbell {
         self.core.bell.ring();
     }
 
+    /// As [`Doorbell::ring`], for a caller that has passed a SeqCst fence since it published: one fence, which costs more
+    /// than all the rest, then serves any number of doorbells.
+    #[inline]
+    pub fn ring_after_fence(&self) {
+        self.core.bell.ring_after_fence();
+    }
+
     /// A waker that wakes the core: the core's next [`prepare_park`](crate::Parker::prepare_park) returns `false`, even
     /// if the core was awake when it was woken.
     #[must_use]

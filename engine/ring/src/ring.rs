@@ -124,7 +124,14 @@ impl<T: Send + Sync + 'static> Producer<T> {
     /// while the answer may have changed.
     #[inline]
     pub fn consumer_has_read_all(&self) -> bool {
-        self.known_read.get() == self.published || self.read() == self.published
+        self.unread_is_at_most(0)
+    }
+
+    /// Whether at most this many published items are not yet read. Looks at the consumer's cache line only while the
+    /// answer may have changed.
+    #[inline]
+    pub fn unread_is_at_most(&self, items: u64) -> bool {
+        self.published - self.known_read.get() <= items || self.published - self.read() <= items
     }
 
     /// Whether an item fits now. Looks at the consumer's cache line only when none fitted at the last look.

@@ -6,10 +6,11 @@
 //! Threading: the producer ends belong to one core. Errors: a ring whose consumer is gone swallows what is sent and
 //! counts it; that only happens when the worker is stopping.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ringstorm_acking::{AckMessage, Outcome};
+use ringstorm_frame::prefetch;
 use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError};
 
 use crate::core::outlet::{FramePool, Outlet};
@@ -24,8 +25,41 @@ pub(crate) struct FrameCell {
     pub(crate) large: Mutex<Option<Vec<u8>>>,
 }
 
-/// What lies in a cell of a control ring.
-pub(crate) type ControlCell = Vec<ControlMessage>;
+/// What lies in a cell of a control ring: some messages, the first of them in the cell itself, so that the reader of
+/// only one asks for one cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct ControlBatch {
+    first: Option<ControlMessage>,
+    more: Vec<ControlMessage>,
+}
+
+impl ControlBatch {
+    #[inline]
+    pub(crate) fn push(&mut self, message: ControlMessage) {
+        match self.first {
+            None => self.first = Some(message),
+            Some(_) => self.more.push(message),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ControlMessage> {
+        self.first.iter().chain(&self.more)
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.more.clear();
+    }
+}
 
 /// What cores tell each other besides tuples.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +81,10 @@ pub(crate) struct Link {
     pub(crate) doorbell: Doorbell,
     data: Option<Producer<FrameCell>>,
     spare: FrameCell,
-    control: Producer<ControlCell>,
-    pub(crate) control_batch: ControlCell,
+    control: Producer<ControlBatch>,
+    pub(crate) control_batch: ControlBatch,
+    /// Something was published since the doorbell was rung last.
+    pub(crate) must_ring: bool,
     /// The data ring was full at the last try: senders to that core are held.
     pub(crate) blocked: bool,
     /// Shared with the reading core: it rings this core's doorbell when it has made room.
@@ -67,16 +103,17 @@ pub(crate) struct Feeder {
     pub(crate) doorbell: Doorbell,
     /// The other end of [`Link::starved`].
     pub(crate) starved: Arc<AtomicBool>,
+    /// Cells were freed since the feeder was told last.
+    pub(crate) freed: bool,
 }
 
 impl Feeder {
-    /// Cells were freed: wakes the feeder if it parked for want of room.
+    /// Cells were freed, and the caller has passed a SeqCst fence since: wakes the feeder if it parked for want of room.
     #[inline]
-    pub(crate) fn tell_of_room(&self) {
-        fence(Ordering::SeqCst);
+    pub(crate) fn tell_of_room_after_fence(&self) {
         if self.starved.load(Ordering::Relaxed) {
             self.starved.store(false, Ordering::Relaxed);
-            self.doorbell.ring();
+            self.doorbell.ring_after_fence();
         }
     }
 }
@@ -84,7 +121,7 @@ impl Feeder {
 /// The receiving side of a link.
 pub(crate) struct Inbound {
     pub(crate) data: Option<Consumer<FrameCell>>,
-    pub(crate) control: Consumer<ControlCell>,
+    pub(crate) control: Consumer<ControlBatch>,
 }
 
 impl Link {
@@ -92,7 +129,7 @@ impl Link {
         peer: usize,
         doorbell: Doorbell,
         data: Option<Producer<FrameCell>>,
-        control: Producer<ControlCell>,
+        control: Producer<ControlBatch>,
     ) -> Self {
         Self {
             peer,
@@ -100,7 +137,8 @@ impl Link {
             data,
             spare: FrameCell::default(),
             control,
-            control_batch: Vec::new(),
+            control_batch: ControlBatch::default(),
+            must_ring: false,
             blocked: false,
             starved: Arc::default(),
             full_count: 0,
@@ -124,7 +162,7 @@ impl Link {
                 *self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(frame);
             }
             match data.try_publish(&mut self.spare) {
-                Ok(()) => self.doorbell.ring(),
+                Ok(()) => self.must_ring = true,
                 Err(error) => {
                     let large = self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
                     let frame = large.unwrap_or_else(|| std::mem::take(&mut self.spare.bytes));
@@ -143,11 +181,19 @@ impl Link {
             } else {
                 // The lines that the next frame needs change hands now and not when it is urgent.
                 outlet.writer.begin(returned);
-                ringstorm_frame::prefetch::for_write(std::ptr::without_provenance(data.next_cell_address()), 0);
+                prefetch::for_write(std::ptr::without_provenance(data.next_cell_address()), 0);
             }
         }
         self.blocked = false;
         true
+    }
+
+    /// Rings the other core's doorbell if something was published since the last time. To be called after a SeqCst fence.
+    #[inline]
+    pub(crate) fn ring_after_fence(&mut self) {
+        if std::mem::take(&mut self.must_ring) {
+            self.doorbell.ring_after_fence();
+        }
     }
 
     /// Looks how far the other core has read, so that the next emit need not wait for the answer.
@@ -176,7 +222,8 @@ impl Link {
         match self.control.try_publish(&mut self.control_batch) {
             Ok(()) => {
                 self.control_batch.clear();
-                self.doorbell.ring();
+                self.must_ring = true;
+                prefetch::for_write(std::ptr::without_provenance(self.control.next_cell_address()), 0);
                 true
             }
             Err(PublishError::Full) => false,
@@ -188,12 +235,16 @@ impl Link {
     }
 }
 
+/// Frames that the other core may have yet to read when the next open one is published. With none it would run dry
+/// while its news is on the way here.
+const FRAMES_AHEAD: u64 = 2;
+
 /// When the open frame of a link may be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenFrame {
     /// Not now: only full frames go.
     Keep,
-    /// Unless the other core has yet to read what it has: then waiting makes a fuller frame and costs nothing.
+    /// Unless the other core has yet to read some frames: then waiting makes a fuller frame and costs nothing.
     WhenRead,
     /// In any case, since this core is about to park.
     Go,
@@ -204,7 +255,7 @@ impl OpenFrame {
     fn may_go(self, data: &Producer<FrameCell>) -> bool {
         match self {
             Self::Keep => false,
-            Self::WhenRead => data.consumer_has_read_all(),
+            Self::WhenRead => data.unread_is_at_most(FRAMES_AHEAD),
             Self::Go => true,
         }
     }

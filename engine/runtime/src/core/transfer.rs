@@ -9,7 +9,7 @@
 //! Threading: belongs to one core.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use ringstorm_acking::{AckMessage, EdgeKey, Folder, Lanes, Outcome, RootId};
 use ringstorm_frame::Anchors;
@@ -236,7 +236,11 @@ impl Transfer {
         }
         outlet.make_room(room_bytes, &mut self.pool);
         if index >= self.inbox_count && outlet.has_sealed() {
-            self.publish(index - self.inbox_count, OpenFrame::Keep);
+            let link = index - self.inbox_count;
+            self.publish(link, OpenFrame::Keep);
+            // The turn may yet take long.
+            fence(Ordering::SeqCst);
+            self.links[link].ring_after_fence();
         }
         Ok(())
     }

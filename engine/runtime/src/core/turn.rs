@@ -2,13 +2,13 @@
 //!
 //! Threading: belongs to one core. Errors: failures of user code are settled by the executors and reported here.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use ringstorm_frame::{Anchors, FrameReader, RunCursor};
 use ringstorm_ring::Parker;
 
 use crate::core::bolt_executor::{Budget, Stop, Surroundings};
-use crate::core::link::{ControlMessage, OpenFrame};
+use crate::core::link::{ControlMessage, Link, OpenFrame};
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{Event, SpoutsLeft};
 use crate::core::{Core, LocalExecutor};
@@ -85,7 +85,7 @@ impl Core {
             }
             link.control.poll(CONTROL_CELLS_PER_TURN, |cell| {
                 received += cell.len() as u64;
-                for message in cell {
+                for message in cell.iter() {
                     match *message {
                         ControlMessage::Ack { acker, message } => {
                             if let Some(LocalExecutor::Acker(index)) = locals[acker as usize] {
@@ -102,7 +102,7 @@ impl Core {
                     }
                 }
             });
-            feeder.tell_of_room();
+            feeder.freed = true;
         }
         if received > 0 {
             let total = status.control_received.load(Ordering::Relaxed) + received;
@@ -123,7 +123,7 @@ impl Core {
                     let large = cell.large.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
                     self.deliver(large.as_deref().unwrap_or_default());
                 });
-                self.feeders[index].tell_of_room();
+                self.feeders[index].freed = true;
             }
             self.inbound[index].data = Some(data);
         }
@@ -276,6 +276,22 @@ impl Core {
         self.transfer.fresh = fresh;
         self.transfer.flush_acks();
         self.publish_control();
+        self.ring_doorbells();
+    }
+
+    /// One fence for everything that this turn has published and freed: a store that another core waits for would be
+    /// held up by each.
+    fn ring_doorbells(&mut self) {
+        if !self.transfer.links.iter().any(|link| link.must_ring) && !self.feeders.iter().any(|feeder| feeder.freed) {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        self.transfer.links.iter_mut().for_each(Link::ring_after_fence);
+        for feeder in &mut self.feeders {
+            if std::mem::take(&mut feeder.freed) {
+                feeder.tell_of_room_after_fence();
+            }
+        }
     }
 
     fn publish_control(&mut self) {

@@ -19,7 +19,7 @@ use crate::core::failure::panic_text;
 use crate::core::gate::Gate;
 use crate::core::grouper::{Grouper, Shuffle, SmallRandom};
 use crate::core::host::Host;
-use crate::core::link::{ControlCell, Feeder, FrameCell, Inbound, Link};
+use crate::core::link::{ControlBatch, Feeder, FrameCell, Inbound, Link};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::output::{OutputStream, Route, TaskOutput};
 use crate::core::reports::Reports;
@@ -53,9 +53,9 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
         } else {
             (None, None)
         };
-        let (control_in, control_out) = ring::<ControlCell>(CONTROL_CELLS)?;
+        let (control_in, control_out) = ring::<ControlBatch>(CONTROL_CELLS)?;
         let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in);
-        let feeder = Feeder { doorbell: doorbells[*from].clone(), starved: Arc::clone(&link.starved) };
+        let feeder = Feeder { doorbell: doorbells[*from].clone(), starved: Arc::clone(&link.starved), freed: false };
         ends[*from].links.push(link);
         ends[*to].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
     }
