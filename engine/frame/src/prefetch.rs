@@ -12,7 +12,7 @@ pub(crate) const AHEAD_BYTES: usize = 640;
 #[inline(always)]
 pub fn for_write(start: *const u8, offset: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    ask::<{ core::arch::x86_64::_MM_HINT_ET0 }>(start, offset);
+    ask_to_write(start.wrapping_add(offset));
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (start, offset);
 }
@@ -21,14 +21,26 @@ pub fn for_write(start: *const u8, offset: usize) {
 #[inline(always)]
 pub(crate) fn for_read(start: *const u8, offset: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    ask::<{ core::arch::x86_64::_MM_HINT_T0 }>(start, offset);
+    ask_to_read(start.wrapping_add(offset));
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (start, offset);
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-fn ask<const HINT: i32>(start: *const u8, offset: usize) {
+fn ask_to_read(address: *const u8) {
     // SAFETY: a prefetch is a hint; it never faults and changes no memory, whatever the address.
-    unsafe { core::arch::x86_64::_mm_prefetch::<HINT>(start.wrapping_add(offset).cast()) };
+    unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast()) };
+}
+
+/// The intrinsic would do where the compiler may assume the instruction, which for x86-64 as such it may not: it then asks
+/// for a shared line, and the first store has to ask again.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn ask_to_write(address: *const u8) {
+    // SAFETY: a prefetch is a hint; it never faults and changes no memory, whatever the address. CPUs without it take it
+    // for a `nop`.
+    unsafe {
+        core::arch::asm!("prefetchw [{address}]", address = in(reg) address, options(nostack, preserves_flags, readonly));
+    };
 }

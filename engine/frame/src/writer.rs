@@ -68,6 +68,7 @@ impl FrameWriter {
     }
 
     /// Starts a frame in `buffer`, whose content is dropped and whose capacity is kept.
+    #[inline(always)]
     pub fn begin(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         for line in (0..prefetch::AHEAD_BYTES + 64).step_by(64) {
