@@ -3,8 +3,8 @@
 //! The crate has the fast part right (one release store to publish, one acquire load to look) and needs care around it.
 //! This wrapper upholds:
 //!
-//! * **Cells are swapped, never filled.** A producer's item goes into the cell and the item that was read there a lap
-//!   ago comes out, so that buffers recycle themselves and the publish closure holds nothing that could panic.
+//! * **Cells are swapped or filled by code that cannot panic.** A producer's item goes into the cell and the item that was
+//!   read there a lap ago comes out, so that buffers recycle themselves; a panic within would end the process.
 //! * **Nothing blocks.** Only the `try_` calls are used. A full ring is an error that leaves the item alone, a consumer
 //!   that is gone is another. Dropping a producer never waits, since a poller has no thread to join.
 //! * **A panic while reading loses nothing.** The crate's guard frees *all* the cells that it covers when it is dropped,
@@ -101,6 +101,20 @@ impl<T: Send + Sync + 'static> Producer<T> {
     /// untouched in both cases.
     #[inline]
     pub fn try_publish(&mut self, item: &mut T) -> Result<(), PublishError> {
+        self.try_publish_with(|cell| std::mem::swap(cell, item))
+    }
+
+    /// Publishes what `fill` makes of the next cell, which holds a default at first and later an item that the consumer
+    /// has read a lap ago. `fill` is not called when nothing is published.
+    ///
+    /// `fill` must not panic: a cell that was claimed and not published would stand in the way of all later ones, so a
+    /// panic ends the process.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Producer::try_publish`].
+    #[inline]
+    pub fn try_publish_with(&mut self, fill: impl FnOnce(&mut T)) -> Result<(), PublishError> {
         if self.ends.consumer_is_gone() {
             return Err(PublishError::Closed);
         }
@@ -109,7 +123,9 @@ impl<T: Send + Sync + 'static> Producer<T> {
         let cell_number = *published as usize & (addresses.len() - 1);
         let fill = |cell: &mut T| {
             addresses[cell_number] = std::ptr::from_mut(cell).addr();
-            std::mem::swap(cell, item);
+            let abort = AbortOnPanic;
+            fill(cell);
+            std::mem::forget(abort);
         };
         match ring.get_mut().try_publish(fill) {
             Ok(_) => {
@@ -264,6 +280,15 @@ impl<T> Drop for Consumer<T> {
 impl<T> std::fmt::Debug for Consumer<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Consumer").field("ends", &self.ends).finish_non_exhaustive()
+    }
+}
+
+/// Ends the process when it is dropped, which only unwinding does.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod bolt_executor;
 pub(crate) mod bolt_failure;
 mod deadlines;
 pub(crate) mod failure;
+pub(crate) mod frame_cell;
 pub(crate) mod gate;
 pub(crate) mod grouper;
 pub(crate) mod host;

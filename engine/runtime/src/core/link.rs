@@ -6,24 +6,15 @@
 //! Threading: the producer ends belong to one core. Errors: a ring whose consumer is gone swallows what is sent and
 //! counts it; that only happens when the worker is stopping.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use ringstorm_acking::{AckMessage, Outcome};
 use ringstorm_frame::prefetch;
 use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError};
 
+use crate::core::frame_cell::FrameCell;
 use crate::core::outlet::{FramePool, Outlet};
-
-/// What lies in a cell of a data ring: one frame, whose buffer the producer takes back a lap later.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct FrameCell {
-    /// The frame; empty when it is in `large`.
-    pub(crate) bytes: Vec<u8>,
-    /// A frame too large to stay pinned in its cell for a lap: the consumer takes it out and frees it.
-    pub(crate) large: Mutex<Option<Vec<u8>>>,
-}
 
 /// What lies in a cell of a control ring: some messages, the first of them in the cell itself, so that the reader of
 /// only one asks for one cache line.
@@ -80,7 +71,6 @@ pub(crate) struct Link {
     pub(crate) peer: usize,
     pub(crate) doorbell: Doorbell,
     data: Option<Producer<FrameCell>>,
-    spare: FrameCell,
     control: Producer<ControlBatch>,
     pub(crate) control_batch: ControlBatch,
     /// Something was published since the doorbell was rung last.
@@ -135,7 +125,6 @@ impl Link {
             peer,
             doorbell,
             data,
-            spare: FrameCell::default(),
             control,
             control_batch: ControlBatch::default(),
             must_ring: false,
@@ -155,33 +144,32 @@ impl Link {
                 self.full_count += 1;
                 return false;
             }
-            let Some(frame) = outlet.pop() else { break };
-            if pool.is_regular(&frame) {
-                self.spare.bytes = frame;
-            } else {
-                *self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(frame);
-            }
-            match data.try_publish(&mut self.spare) {
+            let Some(mut frame) = outlet.pop() else { break };
+            let is_regular = pool.is_regular(&frame);
+            let mut kept = Vec::new();
+            match data.try_publish_with(|cell| kept = cell.put(&mut frame, is_regular)) {
                 Ok(()) => self.must_ring = true,
-                Err(error) => {
-                    let large = self.spare.large.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-                    let frame = large.unwrap_or_else(|| std::mem::take(&mut self.spare.bytes));
-                    if error == PublishError::Full {
-                        outlet.put_back(frame);
-                        self.blocked = true;
-                        self.full_count += 1;
-                        return false;
-                    }
+                Err(PublishError::Full) => {
+                    outlet.put_back(frame);
+                    self.blocked = true;
+                    self.full_count += 1;
+                    return false;
+                }
+                Err(PublishError::Closed) => {
                     self.undeliverable += u64::from(ringstorm_frame::FrameReader::new(&frame).tuple_count());
                 }
             }
-            let returned = std::mem::take(&mut self.spare.bytes);
-            if outlet.writer.has_buffer() || !pool.is_regular(&returned) {
-                pool.put(returned);
-            } else {
-                // The lines that the next frame needs change hands now and not when it is urgent.
-                outlet.writer.begin(returned);
-                prefetch::for_write(std::ptr::without_provenance(data.next_cell_address()), 0);
+            let (next, other) = if frame.is_empty() { (kept, frame) } else { (frame, kept) };
+            pool.put(other);
+            if outlet.writer.has_buffer() || !pool.is_regular(&next) {
+                pool.put(next);
+                continue;
+            }
+            // The lines that the next frame needs change hands now and not when it is urgent.
+            outlet.writer.begin(next);
+            let next_cell = std::ptr::without_provenance(data.next_cell_address());
+            for line in 0..FrameCell::LINES {
+                prefetch::for_write(next_cell, 64 * line);
             }
         }
         self.blocked = false;
@@ -205,7 +193,7 @@ impl Link {
 
     /// Bytes that the data ring holds when every cell has carried a frame of this size.
     pub(crate) fn ring_bytes(&self, frame_bytes: usize) -> usize {
-        self.data.as_ref().map_or(0, |data| data.cells() * frame_bytes)
+        self.data.as_ref().map_or(0, |data| data.cells() * (frame_bytes + size_of::<FrameCell>()))
     }
 
     /// Whether a ring that was full has room now.

@@ -117,11 +117,7 @@ impl Core {
             let Some(mut data) = self.inbound[index].data.take() else { continue };
             if data.has_available() {
                 read += data.poll(FRAMES_PER_TURN, |cell| {
-                    if !cell.bytes.is_empty() {
-                        return self.deliver(&cell.bytes);
-                    }
-                    let large = cell.large.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-                    self.deliver(large.as_deref().unwrap_or_default());
+                    cell.read(|frame| self.deliver(frame));
                 });
                 self.feeders[index].freed = true;
             }
