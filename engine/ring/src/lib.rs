@@ -42,17 +42,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here knows what an item is. Under `--cfg loom` only the protocols remain (the close flags and the bell), as
+//! Nothing here knows what an item is. Under `--cfg loom` only the protocols remain (the close flags, the bell and the wish for room), as
 //! the model checker cannot look into the disruptor crate or the kernel.
 
 mod sync;
 
-// The two protocols are public for the model checker's tests only.
+// These protocols are public for the model checker's tests only.
 #[doc(hidden)]
 pub mod bell;
 #[doc(hidden)]
 pub mod ends;
 mod idle;
+#[doc(hidden)]
+pub mod room;
 
 #[cfg(not(loom))]
 mod doorbell;
@@ -68,3 +70,4 @@ pub use idle::{Idle, IdlePolicy, IdleSettings};
 pub use park::{ParkKind, Parker, ParkerError};
 #[cfg(not(loom))]
 pub use ring::{Consumer, MAX_CELLS, Producer, PublishError, RingError, ring};
+pub use room::RoomWanted;

@@ -35,6 +35,11 @@ pub(crate) fn ring() -> (Producer, Consumer) {
 }
 
 impl Producer {
+    #[allow(dead_code, reason = "not every test waits for room")]
+    pub(crate) fn has_room(&self) -> bool {
+        self.published - self.shared.read.load(Ordering::Acquire) < CELLS
+    }
+
     /// Returns whether there was room.
     pub(crate) fn try_publish(&mut self, item: u32) -> bool {
         if self.published - self.shared.read.load(Ordering::Acquire) == CELLS {

@@ -85,7 +85,7 @@ mod tests {
         for (first, first_is_regular) in frames {
             for (second, second_is_regular) in frames {
                 let mut cell = FrameCell::default();
-                assert_eq!(cell.put(&mut vec![1; first], first_is_regular), []);
+                assert!(cell.put(&mut vec![1; first], first_is_regular).is_empty());
                 assert_eq!(read(&cell), vec![1; first]);
                 let mut frame = vec![2; second];
                 let kept = cell.put(&mut frame, second_is_regular);

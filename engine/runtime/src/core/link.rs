@@ -7,11 +7,10 @@
 //! counts it; that only happens when the worker is stopping.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringstorm_acking::{AckMessage, Outcome};
 use ringstorm_frame::prefetch;
-use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError};
+use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError, RoomWanted};
 
 use crate::core::frame_cell::FrameCell;
 use crate::core::outlet::{FramePool, Outlet};
@@ -77,11 +76,8 @@ pub(crate) struct Link {
     pub(crate) must_ring: bool,
     /// The data ring was full at the last try: senders to that core are held.
     pub(crate) blocked: bool,
-    /// Shared with the reading core: it rings this core's doorbell when it has made room.
-    ///
-    /// Nothing is lost between the two: this core stores the flag, then announces its park (a full fence) and looks for
-    /// room once more; the reader frees cells, passes a full fence and reads the flag. One of them sees the other.
-    pub(crate) starved: Arc<AtomicBool>,
+    /// Shared with the reading core: it rings this core's doorbell when it has made room that this core parked for.
+    pub(crate) room_wanted: Arc<RoomWanted>,
     /// Times that the ring was full.
     pub(crate) full_count: u64,
     /// Tuples that could not be delivered because the other core had ended.
@@ -91,8 +87,8 @@ pub(crate) struct Link {
 /// The core at the other end of an inbound link.
 pub(crate) struct Feeder {
     pub(crate) doorbell: Doorbell,
-    /// The other end of [`Link::starved`].
-    pub(crate) starved: Arc<AtomicBool>,
+    /// The other end of [`Link::room_wanted`].
+    pub(crate) room_wanted: Arc<RoomWanted>,
     /// Cells were freed since the feeder was told last.
     pub(crate) freed: bool,
 }
@@ -101,8 +97,7 @@ impl Feeder {
     /// Cells were freed, and the caller has passed a SeqCst fence since: wakes the feeder if it parked for want of room.
     #[inline]
     pub(crate) fn tell_of_room_after_fence(&self) {
-        if self.starved.load(Ordering::Relaxed) {
-            self.starved.store(false, Ordering::Relaxed);
+        if self.room_wanted.is_asked_after_fence() {
             self.doorbell.ring_after_fence();
         }
     }
@@ -129,7 +124,7 @@ impl Link {
             control_batch: ControlBatch::default(),
             must_ring: false,
             blocked: false,
-            starved: Arc::default(),
+            room_wanted: Arc::default(),
             full_count: 0,
             undeliverable: 0,
         }

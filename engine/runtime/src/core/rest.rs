@@ -5,7 +5,6 @@
 //!
 //! Threading: belongs to one core.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ringstorm_ring::{Idle, Parker};
@@ -35,16 +34,23 @@ impl Core {
                     // Something was held when the executors had their turn and is not any more.
                     return;
                 }
-                self.ask_for_room();
-                if !parker.prepare_park() {
-                    return;
+                let asked = self.ask_for_room();
+                self.park(parker, for_ns.map(Duration::from_nanos));
+                if asked {
+                    self.transfer.links.iter().for_each(|link| link.room_wanted.withdraw());
                 }
-                if self.has_arrivals() {
-                    parker.cancel_park();
-                    return;
-                }
-                parker.park(for_ns.map(Duration::from_nanos));
             }
+        }
+    }
+
+    fn park(&mut self, parker: &mut Parker, timeout: Option<Duration>) {
+        if !parker.prepare_park() {
+            return;
+        }
+        if self.has_arrivals() {
+            parker.cancel_park();
+        } else {
+            parker.park(timeout);
         }
     }
 
@@ -62,13 +68,17 @@ impl Core {
         }
     }
 
-    /// Where a ring was full, its reader rings this core's doorbell when it has read.
-    fn ask_for_room(&mut self) {
+    /// Where a ring was full, its reader is to ring this core's doorbell when it has read. Returns whether there is such a
+    /// ring.
+    fn ask_for_room(&self) -> bool {
+        let mut asked = false;
         for link in &self.transfer.links {
             if link.blocked || !link.control_batch.is_empty() {
-                link.starved.store(true, Ordering::SeqCst);
+                link.room_wanted.ask();
+                asked = true;
             }
         }
+        asked
     }
 
     fn has_arrivals(&mut self) -> bool {

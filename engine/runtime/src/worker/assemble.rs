@@ -30,6 +30,7 @@ use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::tracker::Tracker;
 use crate::core::transfer::{AckRun, Destination, Transfer, TransferCounters};
 use crate::core::{Core, LocalExecutor};
+use crate::debug::DebugLog;
 use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
 
 /// Cells of a control ring.
@@ -56,7 +57,8 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
         };
         let (control_in, control_out) = ring::<ControlBatch>(CONTROL_CELLS)?;
         let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in);
-        let feeder = Feeder { doorbell: doorbells[*from].clone(), starved: Arc::clone(&link.starved), freed: false };
+        let feeder =
+            Feeder { doorbell: doorbells[*from].clone(), room_wanted: Arc::clone(&link.room_wanted), freed: false };
         ends[*from].links.push(link);
         ends[*to].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
     }
@@ -71,12 +73,14 @@ pub(crate) struct Fittings {
     pub(crate) status: Arc<CoreStatus>,
     pub(crate) commands: Arc<CommandBox>,
     pub(crate) events: EventSender,
+    /// Where emits are shown, if any component's are.
+    pub(crate) debug: Option<DebugLog>,
 }
 
 /// Builds a core on the calling thread.
 pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
-    let Fittings { index, ends, doorbell, status, commands, events } = fittings;
-    let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events };
+    let Fittings { index, ends, doorbell, status, commands, events, debug } = fittings;
+    let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events, debug };
     let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
     let transfer = builder.transfer(ends.links, &status);
     let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
@@ -155,6 +159,7 @@ struct CoreBuilder<'a> {
     thread: usize,
     doorbell: &'a Doorbell,
     events: &'a EventSender,
+    debug: Option<DebugLog>,
 }
 
 impl CoreBuilder<'_> {
@@ -236,7 +241,7 @@ impl CoreBuilder<'_> {
     }
 
     fn component_config(&self, component: &ComponentId) -> ringstorm_types::config::Config {
-        self.blueprint.config.merged_with(&self.blueprint.built.topology.components[component].config)
+        self.blueprint.component_config(component)
     }
 
     fn contexts(&self, id: ExecutorId, component: &ComponentId) -> Vec<TopologyContext> {
@@ -287,6 +292,10 @@ impl CoreBuilder<'_> {
             Some(default) => streams.swap(0, default),
             None => streams.insert(0, OutputStream::stand_in()),
         }
+        let debug = self.debug.clone().filter(|_| blueprint.shows_emits_of(component));
+        if debug.is_some() {
+            streams.iter_mut().for_each(OutputStream::show_emits);
+        }
         TaskOutput {
             task: number,
             component: component.to_string(),
@@ -295,6 +304,7 @@ impl CoreBuilder<'_> {
             refused: None,
             reported: Reports::default(),
             scratch: Vec::new(),
+            debug,
         }
     }
 
