@@ -175,6 +175,11 @@
 //! through [`RunningTopology::observer`], whose snapshots a [`metrics::MetricsHistory`] turns into
 //! [`metrics::TopologyMetrics`]. Counts are exact; latencies are HdrHistograms; windows are Storm's.
 //!
+//! `-c topology.debug=true` shows a line on standard error for every tuple that is emitted: who emits it, to which stream,
+//! its values, and the tree that it belongs to, by which a message can be followed through the topology. Where only one
+//! component is of interest, set the key there. Lines that come too fast to be shown are counted instead, so that the
+//! topology does not wait for them. In a test they go to [`LocalOptions::on_debug`].
+//!
 //! ```
 //! use ringstorm::metrics::Window;
 //! # use ringstorm::prelude::*;

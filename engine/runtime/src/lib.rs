@@ -8,11 +8,13 @@
 //! - [`library`]: ready-made components;
 //! - `worker`: one process's share of a topology, planned, started, led and stopped;
 //! - `core`: one thread's share of a worker;
-//! - [`describe`], [`metrics`], [`report`]: what it will be, and what it all came to.
+//! - [`describe`], [`metrics`], [`report`]: what it will be, and what it all came to;
+//! - `debug`: `topology.debug`, a line for every tuple that is emitted.
 
 pub mod api;
 pub mod clock;
 mod core;
+mod debug;
 pub mod describe;
 mod error;
 pub mod library;

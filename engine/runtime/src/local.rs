@@ -11,6 +11,7 @@ use ringstorm_ring::Doorbell;
 use crate::api::builder::BuiltTopology;
 use crate::core::host;
 use crate::core::status::{Command, CommandBox, CoreStatus, Event};
+use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, RunReport, Throttle};
@@ -30,6 +31,9 @@ pub struct LocalCluster {
 pub struct LocalOptions {
     /// Called with each error as it happens, on a thread of the run.
     pub on_error: Option<ErrorListener>,
+    /// Called with a line for each tuple that a component with `topology.debug` emits, on a thread of its own. Without it
+    /// the lines go to standard error. Lines that come faster than they are taken are left out and counted.
+    pub on_debug: Option<DebugListener>,
     /// Start with spouts that are not asked for tuples, until [`RunningTopology::activate`].
     pub inactive: bool,
 }
@@ -76,6 +80,7 @@ pub struct RunningTopology {
     coordinator: Option<JoinHandle<RunReport>>,
     cores: Vec<JoinHandle<()>>,
     blueprint: Arc<Blueprint>,
+    debug: Option<DebugThread>,
 }
 
 impl std::fmt::Debug for RunningTopology {
@@ -145,6 +150,9 @@ impl RunningTopology {
                 let _ = core.join();
             }
         }
+        if let Some(debug) = self.debug.take() {
+            debug.end();
+        }
         report
     }
 }
@@ -207,6 +215,9 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
     let statuses: Vec<Arc<CoreStatus>> = doorbells.iter().map(|_| Arc::default()).collect();
     let commands: Vec<Arc<CommandBox>> =
         doorbells.iter().map(|doorbell| Arc::new(CommandBox::new(doorbell.clone()))).collect();
+    let shows_emits = blueprint.components.iter().any(|component| blueprint.shows_emits_of(component));
+    let debug = shows_emits.then(|| DebugThread::start(options.on_debug)).transpose();
+    let debug = debug.map_err(system("starting the thread that shows what is emitted (limit: processes)"))?;
     let (messages, inbox) = channel();
     let mut handles = Vec::new();
     for (index, thread) in blueprint.threads.iter().enumerate() {
@@ -218,6 +229,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
             status: Arc::clone(&statuses[index]),
             commands: Arc::clone(&commands[index]),
             events: EventSender(messages.clone()),
+            debug: debug.as_ref().map(DebugThread::log),
         };
         let ended = move |panic| {
             let _ = sender.send(Message::Core(Event::Ended { core: index, panic }));
@@ -258,7 +270,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         .spawn(move || coordinator.run())
         .inspect_err(|_| stop_at_once(&all_commands))
         .map_err(system("starting the coordinator's thread (limit: processes)"))?;
-    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: handles, blueprint })
+    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: handles, blueprint, debug })
 }
 
 /// Ends the cores of a run that could not be started as a whole.

@@ -43,7 +43,13 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
             error_screen.print(&format!("error: {}", one_line(error)));
         }
     };
-    let options = LocalOptions { on_error: Some(Box::new(on_error)), ..LocalOptions::default() };
+    let debug_screen = Arc::clone(&screen);
+    let on_debug = move |line: &str| debug_screen.print(&format!("debug: {line}"));
+    let options = LocalOptions {
+        on_error: Some(Box::new(on_error)),
+        on_debug: Some(Box::new(on_debug)),
+        ..LocalOptions::default()
+    };
     let running = LocalCluster::new().submit(name, topology, options).map_err(|error| error.to_string())?;
 
     let reason = StopReason::default();

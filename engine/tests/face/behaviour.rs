@@ -41,6 +41,22 @@ fn settings_without_effect_are_named() {
 }
 
 #[test]
+fn what_is_emitted_is_shown_on_standard_error_if_asked_for() {
+    let emitted = |errors: &str| errors.lines().filter(|line| line.starts_with("debug: ")).count();
+    let quiet = run("exclamation", &["local", "--count", "20"]).expect_code(0);
+    assert_eq!(emitted(&quiet.errors), 0, "{}", quiet.errors);
+    let shown = run("exclamation", &["local", "--count", "20", "-c", "topology.debug=true"]).expect_code(0);
+    assert_eq!(shown.output.lines().count(), 20, "standard output is the topology's");
+    // Each word is emitted by the spout and by the bolts that add a mark.
+    let from = |component: &str| {
+        let start = format!("debug: {component}, task ");
+        shown.errors.lines().filter(|line| line.starts_with(&start) && line.contains("[\"")).count()
+    };
+    assert_eq!(from("words"), 20, "{}", shown.errors);
+    assert_eq!(from("exclaim1"), 20, "{}", shown.errors);
+}
+
+#[test]
 fn a_plan_is_described() {
     let text = run("rolling_count", &["describe", "--workers-cores", "3"]).expect_code(0).output;
     assert!(text.starts_with("Topology rolling_count: 3 components, 4 tasks"), "{text}");

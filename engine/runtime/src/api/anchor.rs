@@ -51,12 +51,18 @@ pub trait Anchoring {
     /// The anchors of the next copy; a fresh edge for each anchor.
     #[doc(hidden)]
     fn next_copy<'s>(&self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s>;
+    /// The roots of the anchors, for people; one may come twice.
+    #[doc(hidden)]
+    fn roots(&self) -> Vec<u64>;
 }
 
 impl Anchoring for Unanchored {
     #[inline]
     fn next_copy<'s>(&self, _: &mut EdgeGenerator, _: &'s mut Vec<u8>) -> Anchors<'s> {
         Anchors::None
+    }
+    fn roots(&self) -> Vec<u64> {
+        Vec::new()
     }
 }
 
@@ -74,11 +80,17 @@ impl<A: Anchor> Anchoring for &A {
             Anchors::Many(_) => join(&[*self], edges, scratch),
         }
     }
+    fn roots(&self) -> Vec<u64> {
+        roots(&[*self])
+    }
 }
 
 impl Anchoring for &[&dyn Anchor] {
     fn next_copy<'s>(&self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s> {
         join(self, edges, scratch)
+    }
+    fn roots(&self) -> Vec<u64> {
+        roots(self)
     }
 }
 
@@ -86,6 +98,21 @@ impl<const N: usize> Anchoring for [&dyn Anchor; N] {
     fn next_copy<'s>(&self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s> {
         join(self, edges, scratch)
     }
+    fn roots(&self) -> Vec<u64> {
+        roots(self)
+    }
+}
+
+fn roots(anchors: &[&(impl Anchor + ?Sized)]) -> Vec<u64> {
+    let mut roots = Vec::new();
+    for anchor in anchors {
+        match anchor.tree().anchors {
+            Anchors::None => {}
+            Anchors::Derived { root, .. } | Anchors::Pair { root, .. } => roots.push(root),
+            Anchors::Many(many) => roots.extend(many.iter().map(|(root, _)| root)),
+        }
+    }
+    roots
 }
 
 /// The union of the roots of several anchors; edges of anchors that share a root are XORed together.

@@ -3,6 +3,9 @@
 //! Invariants: a tuple leaves only on a declared stream whose layout it has; `emitted` counts emits, `transferred`
 //! copies. A refused emit is remembered and fails the call that made it, so that user code need not check each emit.
 //!
+//! Where emits are shown (`topology.debug`), a stream pretends to have a layout that no tuple has. Each emit then takes
+//! the way of those that are refused, and is shown there; where nothing is shown, nothing is asked.
+//!
 //! Threading: belongs to the core of its task.
 
 use ringstorm_acking::{EdgeGenerator, RootId};
@@ -15,6 +18,10 @@ use crate::api::emittable::Emittable;
 use crate::core::grouper::Grouper;
 use crate::core::reports::{Reports, encode_text};
 use crate::core::transfer::{SendError, Transfer};
+use crate::debug::DebugLog;
+
+/// No tuple has it.
+const NO_LAYOUT: LayoutHash = LayoutHash(u64::MAX);
 
 /// One subscription to a stream.
 pub(crate) struct Route {
@@ -31,7 +38,8 @@ pub(crate) struct OutputStream {
     pub(crate) declared: bool,
     pub(crate) id: StreamId,
     pub(crate) number: u16,
-    pub(crate) layout: LayoutHash,
+    /// What a tuple must have that leaves without further ado: the layout of the schema, or [`NO_LAYOUT`].
+    layout: LayoutHash,
     pub(crate) schema: Schema,
     pub(crate) direct: bool,
     pub(crate) routes: Vec<Route>,
@@ -61,6 +69,8 @@ pub(crate) struct TaskOutput {
     /// What user code reported and has yet to be handed on.
     pub(crate) reported: Reports,
     pub(crate) scratch: Vec<u8>,
+    /// Where emits are shown, if they are.
+    pub(crate) debug: Option<DebugLog>,
 }
 
 /// Gives the anchors of each copy of one emit.
@@ -68,6 +78,8 @@ pub(crate) trait Copies {
     fn next<'s>(&mut self, edges: &mut EdgeGenerator, scratch: &'s mut Vec<u8>) -> Anchors<'s>;
     /// Whether a loss would fail something.
     fn tracked(&self) -> bool;
+    /// The trees that the copies belong to, for people.
+    fn roots(&self) -> Vec<u64>;
 }
 
 /// Copies of a spout's tuple: edges derived from the root and the copy's position.
@@ -85,6 +97,9 @@ impl Copies for SpoutCopies {
     }
     fn tracked(&self) -> bool {
         true
+    }
+    fn roots(&self) -> Vec<u64> {
+        vec![self.root.0]
     }
 }
 
@@ -111,6 +126,9 @@ impl<A: Anchoring> Copies for BoltCopies<A> {
     fn tracked(&self) -> bool {
         self.tracked
     }
+    fn roots(&self) -> Vec<u64> {
+        self.anchors.roots()
+    }
 }
 
 /// Copies that nobody tracks.
@@ -123,6 +141,9 @@ impl Copies for Untracked {
     }
     fn tracked(&self) -> bool {
         false
+    }
+    fn roots(&self) -> Vec<u64> {
+        Vec::new()
     }
 }
 
@@ -176,10 +197,12 @@ impl TaskOutput {
         tuple: &E,
         copies: &mut impl Copies,
     ) {
-        let stream = &mut self.streams[stream_index];
-        if tuple.layout() != stream.layout || (stream.layout.is_dynamic() && !fits(stream, tuple)) || stream.direct {
+        let stream = &self.streams[stream_index];
+        let is_plain = stream.accepts(tuple) && !stream.direct;
+        if !is_plain && !self.shows(stream_index, None, tuple, copies) {
             return self.refuse_shape(stream_index, tuple);
         }
+        let stream = &mut self.streams[stream_index];
         stream.emitted += 1;
         let (source, number) = (self.task, stream.number);
         let (edges, scratch) = (&mut self.edges, &mut self.scratch);
@@ -228,10 +251,10 @@ impl TaskOutput {
         tuple: &E,
         copies: &mut impl Copies,
     ) {
-        let stream = &mut self.streams[stream_index];
-        if tuple.layout() != stream.layout || (stream.layout.is_dynamic() && !fits(stream, tuple)) {
+        if !self.streams[stream_index].accepts(tuple) && !self.shows(stream_index, Some(target), tuple, copies) {
             return self.refuse_shape(stream_index, tuple);
         }
+        let stream = &mut self.streams[stream_index];
         let target = u32::try_from(target.0).unwrap_or(0);
         let route = stream.routes.iter().find(|route| route.grouper.allows_direct(target));
         let Some((in_cycle, cycle)) = route.map(|route| (route.in_cycle, route.cycle_name.clone())) else {
@@ -254,6 +277,37 @@ impl TaskOutput {
         }
     }
 
+    /// Shows a tuple that has the shape of its stream after all, if emits are shown here. Returns false for others.
+    #[cold]
+    #[inline(never)]
+    fn shows<E: Emittable>(
+        &self,
+        stream_index: usize,
+        target: Option<TaskId>,
+        tuple: &E,
+        copies: &impl Copies,
+    ) -> bool {
+        let stream = &self.streams[stream_index];
+        let Some(debug) = self.debug.as_ref().filter(|_| stream.declared) else { return false };
+        if tuple.layout() != stream.schema.layout() || !stream.has_count_of(tuple) {
+            return false;
+        }
+        let Self { task, component, .. } = self;
+        let (name, fields, roots) = (&stream.id, stream.schema.fields().len(), copies.roots());
+        match target {
+            None if stream.direct => return false,
+            None => {
+                let place = format_args!("{component}, task {task}, emits to stream {name}");
+                debug.emitted(place, tuple, fields, &roots);
+            }
+            Some(target) => {
+                let place = format_args!("{component}, task {task}, emits to task {target} on stream {name}");
+                debug.emitted(place, tuple, fields, &roots);
+            }
+        }
+        true
+    }
+
     #[cold]
     fn refuse_missing_default(&mut self) {
         let text = format!(
@@ -270,12 +324,12 @@ impl TaskOutput {
         if !stream.declared {
             return self.refuse_missing_default();
         }
-        let text = if stream.direct && tuple.layout() == stream.layout {
+        let text = if stream.direct && tuple.layout() == stream.schema.layout() {
             format!(
                 "component {} emitted to the direct stream {} without naming a task; use emit_direct",
                 self.component, stream.id
             )
-        } else if stream.layout.is_dynamic() && tuple.layout().is_dynamic() {
+        } else if stream.schema.layout().is_dynamic() && tuple.layout().is_dynamic() {
             format!(
                 "component {} emitted {} values to stream {}, which declares {} fields: {}; emit one value for each",
                 self.component,
@@ -351,13 +405,30 @@ impl OutputStream {
         Self { declared: true, id, number, layout, schema, direct, routes, only, emitted: 0, transferred: 0 }
     }
 
+    /// Has every emit looked at, so that it can be shown.
+    pub(crate) fn show_emits(&mut self) {
+        self.layout = NO_LAYOUT;
+    }
+
+    /// Whether a tuple may leave without further ado.
+    #[inline]
+    fn accepts<E: Emittable>(&self, tuple: &E) -> bool {
+        tuple.layout() == self.layout && self.has_count_of(tuple)
+    }
+
+    /// Whether a dynamic tuple has as many values as the stream has fields.
+    #[inline]
+    fn has_count_of<E: Emittable>(&self, tuple: &E) -> bool {
+        !tuple.layout().is_dynamic() || tuple.field_count() == self.schema.fields().len()
+    }
+
     /// Stands at the place of the default stream when there is none: no tuple has its layout.
     pub(crate) fn stand_in() -> Self {
         Self {
             declared: false,
             id: StreamId::from_static(ringstorm_types::DEFAULT_STREAM),
             number: 0,
-            layout: LayoutHash(u64::MAX),
+            layout: NO_LAYOUT,
             schema: Schema::dynamic(std::iter::empty::<String>()),
             direct: true,
             routes: Vec::new(),
@@ -366,10 +437,4 @@ impl OutputStream {
             transferred: 0,
         }
     }
-}
-
-/// Whether a dynamic tuple has as many values as its stream has fields.
-#[inline]
-fn fits<E: Emittable>(stream: &OutputStream, tuple: &E) -> bool {
-    tuple.field_count() == stream.schema.fields().len()
 }

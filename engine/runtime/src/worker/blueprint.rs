@@ -292,6 +292,16 @@ impl Blueprint {
         links
     }
 
+    /// The settings of a component: its own before the topology's.
+    pub(crate) fn component_config(&self, component: &ComponentId) -> Config {
+        self.config.merged_with(&self.built.topology.components[component].config)
+    }
+
+    /// Whether what the component emits is to be shown; as in Storm it may be set for a component alone.
+    pub(crate) fn shows_emits_of(&self, component: &ComponentId) -> bool {
+        self.component_config(component).debug().unwrap_or(false)
+    }
+
     pub(crate) fn max_pending(&self, component: &Config) -> Result<usize, BuildError> {
         Ok(component.max_spout_pending()?.map_or(MAX_PENDING_DEFAULT, |pending| pending as usize))
     }

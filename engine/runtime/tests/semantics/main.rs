@@ -10,6 +10,7 @@ mod bad_emits;
 mod blocking;
 mod bolt_failures;
 mod cycles;
+mod debugging;
 mod flat_map;
 mod flushing;
 mod forwarding;

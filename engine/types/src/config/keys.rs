@@ -23,7 +23,7 @@ pub const TOPOLOGY_TICK_TUPLE_FREQ_SECS: &str = "topology.tick.tuple.freq.secs";
 pub const TOPOLOGY_STATS_SAMPLE_RATE: &str = "topology.stats.sample.rate";
 /// Whether shuffles ignore the load of their targets.
 pub const TOPOLOGY_DISABLE_LOADAWARE_MESSAGING: &str = "topology.disable.loadaware.messaging";
-/// Whether every tuple is logged.
+/// Whether a line is shown for every tuple that is emitted. May be set for a component alone.
 pub const TOPOLOGY_DEBUG: &str = "topology.debug";
 /// The most errors of an executor that are reported within one throttle interval.
 pub const TOPOLOGY_MAX_ERROR_REPORT_PER_INTERVAL: &str = "topology.max.error.report.per.interval";
