@@ -7,7 +7,11 @@
 //
 //   fields  <hash>                     <values>   Arrays.deepHashCode of the values, as fields grouping computes it
 //   choices <tasks> <first> <second>   <values>   partial-key grouping on fields
-//   text    <tasks> <first> <second>   <text>     partial-key grouping without fields, on the first value's text
+//   text    <tasks> <first> <second>   <value>    partial-key grouping without fields, on the first value's text
+//
+// Values of text lines: what has a text of its own in Java, so no arrays and no null. Doubles are
+// those whose text has few digits: of others Java before 19 may write more than needed, and the table would depend on
+// the version.
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -54,6 +58,48 @@ public final class HashGolden {
                 System.out.println("choices " + tasks + " " + choices(key(input), tasks) + " " + json(input));
             }
         }
+        for (Object first : firstValues()) {
+            byte[] key = first.toString().getBytes(StandardCharsets.UTF_8);
+            System.out.println("text 1009 " + choices(key, 1009) + " " + json(first));
+        }
+    }
+
+    // First values for partial keys without fields.
+    private static List<Object> firstValues() {
+        Random random = new Random(11);
+        List<Object> values = new ArrayList<>();
+        for (long value : new long[] {0, 1, -1, 10, -10, Long.MAX_VALUE, Long.MIN_VALUE}) {
+            values.add(value);
+        }
+        for (double value : new double[] {0, -0.0, 1, -1, 0.5, 100, 1e6, 9999999, 1e7, 1e-3, 9.99e-4, 1e21, 1e-10,
+                Double.MAX_VALUE, Double.MIN_NORMAL, Double.MIN_VALUE, Double.NaN, Double.POSITIVE_INFINITY,
+                Double.NEGATIVE_INFINITY}) {
+            values.add(value);
+        }
+        for (int round = 0; round < 40; round++) {
+            values.add(random.nextLong() >> random.nextInt(64));
+        }
+        for (int round = 0; round < 120; round++) {
+            long digits = random.nextLong() % 1_000_000_000_000_000L / (long) Math.pow(10, random.nextInt(15));
+            double value = Double.parseDouble(digits + "e" + (random.nextInt(60) - 40));
+            if (Double.toString(value).replaceAll("E.*|[^0-9]", "").length() <= 15) {
+                values.add(value);
+            }
+        }
+        values.add(true);
+        values.add(false);
+        values.add(Arrays.asList());
+        values.add(map());
+        int plain = values.size();
+        for (int round = 0; round < 40; round++) {
+            List<Object> items = new ArrayList<>();
+            for (int index = random.nextInt(4); index >= 0; index--) {
+                items.add(index == 3 ? null : values.get(random.nextInt(values.size())));
+            }
+            Object first = items.get(0);
+            values.add(round % 2 == 0 ? items : map("key", first, "", "text", "\u00fc", values.get(random.nextInt(plain))));
+        }
+        return values;
     }
 
     private static List<Object> values() {

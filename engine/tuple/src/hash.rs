@@ -7,6 +7,9 @@
 //! send it if its producers use `Long` and `Double`. Note that 1 and 1.0 are different keys, as in Java.
 
 mod java_random;
+mod java_text;
+
+use std::fmt;
 
 use crate::{FieldRef, MAX_DEPTH};
 
@@ -76,10 +79,28 @@ pub fn partial_key_choices<'v>(fields: impl IntoIterator<Item = FieldRef<'v>>, t
     two_choices(seed, tasks)
 }
 
-/// The same for a partial-key grouping without fields: Storm uses the bytes of the first value's text.
+/// The same for a partial-key grouping without fields: the key is the first value's text, as Java's `toString` writes
+/// it, in UTF-8.
+///
+/// Where Storm would throw or take an identity, contents count: nothing is the text `null`, bytes are their numbers. The
+/// text of a float is that of Java 19 and later.
 #[must_use]
-pub fn partial_key_choices_of_text(text: &[u8], tasks: usize) -> (usize, usize) {
-    two_choices(bytes_hash(text), tasks)
+pub fn partial_key_choices_of_first(value: FieldRef<'_>, tasks: usize) -> (usize, usize) {
+    let mut hash = TextHash(1);
+    // The hash takes whatever is written.
+    let _ = java_text::write_text(&mut hash, value);
+    two_choices(hash.0, tasks)
+}
+
+/// The hash of the bytes of a text that is written piece by piece.
+struct TextHash(i32);
+
+impl fmt::Write for TextHash {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = fold_bytes(self.0, text.as_bytes());
+        Ok(())
+    }
 }
 
 fn two_choices(seed: i32, tasks: usize) -> (usize, usize) {

@@ -327,7 +327,8 @@ impl BoltDeclarer<'_> {
         self.grouping(source, Grouping::Fields(fields.into_iter().map(Into::into).collect()))
     }
 
-    /// Each key has two tasks, of which the less used one gets the tuple.
+    /// Each key has two tasks, of which the less used one gets the tuple. Without fields the text of the first value is the
+    /// key, as in Storm.
     pub fn partial_key_grouping<'s, F: Into<String>>(
         self,
         source: impl Into<StreamRef<'s>>,

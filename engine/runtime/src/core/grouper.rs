@@ -31,6 +31,7 @@ pub(crate) enum Grouper {
         tasks: Box<[u32]>,
     },
     PartialKey {
+        /// None where the grouping has no fields: the text of the first value is the key.
         indices: Box<[usize]>,
         tasks: Box<[u32]>,
         sent: Box<[u64]>,
@@ -70,8 +71,11 @@ impl Grouper {
                 tasks[hash::fields_task_index(hash, tasks.len())]
             }
             Self::PartialKey { indices, tasks, sent } => {
-                let (first, second) =
-                    hash::partial_key_choices(indices.iter().map(|index| tuple.field(*index)), tasks.len());
+                let (first, second) = if indices.is_empty() {
+                    hash::partial_key_choices_of_first(tuple.field(0), tasks.len())
+                } else {
+                    hash::partial_key_choices(indices.iter().map(|index| tuple.field(*index)), tasks.len())
+                };
                 let index = if sent[second] < sent[first] { second } else { first };
                 sent[index] += 1;
                 tasks[index]

@@ -341,10 +341,11 @@ impl CoreBuilder<'_> {
             _ if tasks.len() == 1 => one(&tasks),
             Grouping::Global => one(&tasks),
             Grouping::Fields(fields) => Grouper::Fields { indices: indices(fields), tasks: tasks.into() },
-            Grouping::PartialKey(fields) => {
-                let fields = if fields.is_empty() { Box::from([0]) } else { indices(fields) };
-                Grouper::PartialKey { indices: fields, sent: vec![0; tasks.len()].into(), tasks: tasks.into() }
-            }
+            Grouping::PartialKey(fields) => Grouper::PartialKey {
+                indices: indices(fields),
+                sent: vec![0; tasks.len()].into(),
+                tasks: tasks.into(),
+            },
             Grouping::All => Grouper::All { tasks: tasks.into() },
             Grouping::None => Grouper::None { tasks: tasks.into(), random: random.clone() },
             // One worker hosts every task, so local-or-shuffle has the same targets as shuffle.

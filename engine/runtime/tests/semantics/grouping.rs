@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringstorm_runtime::{
     Bolt, CustomGrouping, Declarer, GroupedTuple, Next, Result, Spout, SpoutCollector, TopologyBuilder, TopologyContext,
 };
-use ringstorm_tuple::{Value, values};
+use ringstorm_tuple::{FieldRef, Value, hash, values};
 use ringstorm_types::topology::Grouping;
 use ringstorm_types::{MessageId, TaskId};
 
@@ -79,6 +79,48 @@ fn partial_key_splits_each_key_over_at_most_two_tasks_evenly() {
     assert_eq!(rows.len(), 1200);
 }
 
+/// Storm hashes the text of the first value then, and not its hash.
+#[test]
+fn partial_key_without_fields_goes_by_the_text_of_the_first_value() {
+    const TASKS: u32 = 11;
+    // The last of them have no text in Java, and nevertheless two tasks.
+    let keys: Vec<Value> = vec![
+        Value::from("key"),
+        Value::from("\u{1F980} \u{E9}"),
+        Value::Int(-7),
+        Value::Float(1e10),
+        Value::Bool(true),
+        Value::List(vec![Value::Int(1), Value::from("a")]),
+        Value::Null,
+        Value::Bytes(vec![1, 2, 255]),
+    ];
+    let (rows, cloned) = (Arc::<Rows>::default(), keys.clone());
+    let mut topology = TopologyBuilder::new();
+    topology.spout("keys", move || Keys { keys: cloned.clone(), rounds: 50 });
+    topology.bolt("sink", key_sink(&rows)).parallelism(TASKS).partial_key_grouping("keys", [""; 0]);
+    assert_clean(&run(topology, &config(&[])));
+    let came: BTreeMap<(usize, usize), u32> = rows.all().iter().fold(BTreeMap::new(), |mut came, row| {
+        *came.entry((row.value as usize, row.task as usize)).or_default() += 1;
+        came
+    });
+    let as_ruled = |choose: fn(FieldRef<'_>, usize) -> (usize, usize)| {
+        let (mut sent, mut ruled) = ([0; TASKS as usize], BTreeMap::new());
+        for (number, key) in std::iter::repeat_n(keys.iter().enumerate(), 50).flatten() {
+            let (first, second) = choose(key.field_ref(), TASKS as usize);
+            let task = if sent[second] < sent[first] { second } else { first };
+            sent[task] += 1;
+            *ruled.entry((number, task)).or_default() += 1;
+        }
+        ruled
+    };
+    assert_eq!(came, as_ruled(hash::partial_key_choices_of_first));
+    assert_ne!(
+        came,
+        as_ruled(|key, tasks| hash::partial_key_choices([key], tasks)),
+        "the keys can tell the rules apart"
+    );
+}
+
 /// A spout of dynamic tuples: each of some keys, in rounds.
 #[derive(Clone)]
 struct Keys {
@@ -102,7 +144,7 @@ impl Spout for Keys {
     }
 }
 
-/// Notes the number of each tuple of [`Keys`].
+/// Notes the number of each tuple of [`Keys`], and the index of the task that got it.
 fn key_sink(rows: &Arc<Rows>) -> impl Fn() -> KeySink + Send + Sync + 'static {
     let rows = Arc::clone(rows);
     move || KeySink { rows: Arc::clone(&rows), task: 0 }
@@ -115,7 +157,7 @@ struct KeySink {
 
 impl Bolt for KeySink {
     fn prepare(&mut self, context: &TopologyContext) -> Result {
-        self.task = context.task().0;
+        self.task = context.task_index() as i32;
         Ok(())
     }
     fn execute(
