@@ -15,6 +15,7 @@
 pub(crate) mod acker_executor;
 pub(crate) mod bolt_executor;
 pub(crate) mod bolt_failure;
+pub(crate) mod control;
 mod deadlines;
 pub(crate) mod failure;
 pub(crate) mod frame_cell;
@@ -102,7 +103,6 @@ pub(crate) struct Core {
     pub(crate) events: EventSender,
     /// The gates' version when executors last had their turn: what opened since makes the core run again.
     pub(crate) gate_version_seen: u64,
-    pub(crate) unsent_control: bool,
     /// Tell the coordinator whenever this core falls idle.
     pub(crate) report_idle: bool,
     pub(crate) idle_reported: bool,

@@ -374,7 +374,7 @@ impl BoltExecutor {
             return;
         }
         let each_ns = elapsed_ns / done;
-        self.tuple_ns = (7 * self.tuple_ns + each_ns) / 8;
+        self.tuple_ns = if self.tuple_ns == 0 { each_ns.max(1) } else { (7 * self.tuple_ns + each_ns) / 8 };
         // Read the clock about every two microseconds, within the bounds.
         self.chunk_tuples = match elapsed_ns {
             0..1_000 => (2 * self.chunk_tuples).min(CHUNK_TUPLES_MAX),

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::core::link::ControlMessage;
+use crate::core::control::ControlMessage;
 use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS};
 
 impl Core {
@@ -22,11 +22,14 @@ impl Core {
             transfer.board.wait_us[task].store(wait_us, Ordering::Relaxed);
             transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
         }
-        let too_slow = queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS;
+        // Before the first call has ended nobody knows how slow it is.
+        let is_unknown = executor.tuple_ns == 0;
+        let too_slow = queued > INBOX_TUPLES_MIN && (wait_ns > INBOX_WAIT_HIGH_NS || is_unknown);
         let paused = self.paused[index];
         let pause = bytes > self.marks.high_bytes || too_slow;
-        let resume =
-            bytes <= self.marks.low_bytes && (queued <= INBOX_TUPLES_MIN / 2 || wait_ns < INBOX_WAIT_HIGH_NS / 2);
+        let resume = !pause
+            && bytes <= self.marks.low_bytes
+            && (queued <= INBOX_TUPLES_MIN / 2 || wait_ns < INBOX_WAIT_HIGH_NS / 2);
         if pause && !paused || resume && paused {
             self.paused[index] = pause;
             executor.inbox.pauses += u64::from(pause);
@@ -35,7 +38,7 @@ impl Core {
             let message =
                 if pause { ControlMessage::Pause { first, last } } else { ControlMessage::Resume { first, last } };
             for link in &self.pause_links[index] {
-                transfer.links[*link as usize].control_batch.push(message);
+                transfer.links[*link as usize].control_queue.push(message);
             }
         }
         queued > 0 || self.paused[index]

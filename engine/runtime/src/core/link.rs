@@ -8,61 +8,12 @@
 
 use std::sync::Arc;
 
-use ringstorm_acking::{AckMessage, Outcome};
 use ringstorm_frame::prefetch;
 use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError, RoomWanted};
 
+use crate::core::control::{BATCH_MESSAGES_MAX, ControlBatch, ControlMessage};
 use crate::core::frame_cell::FrameCell;
 use crate::core::outlet::{FramePool, Outlet};
-
-/// What lies in a cell of a control ring: some messages, the first of them in the cell itself, so that the reader of
-/// only one asks for one cache line.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct ControlBatch {
-    first: Option<ControlMessage>,
-    more: Vec<ControlMessage>,
-}
-
-impl ControlBatch {
-    #[inline]
-    pub(crate) fn push(&mut self, message: ControlMessage) {
-        match self.first {
-            None => self.first = Some(message),
-            Some(_) => self.more.push(message),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.len()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &ControlMessage> {
-        self.first.iter().chain(&self.more)
-    }
-
-    fn clear(&mut self) {
-        self.first = None;
-        self.more.clear();
-    }
-}
-
-/// What cores tell each other besides tuples.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ControlMessage {
-    /// For the acker task.
-    Ack { acker: u32, message: AckMessage },
-    /// For the spout task.
-    Outcome { spout: u32, outcome: Outcome },
-    /// The tasks `first..=last` have enough to do; do not emit to them.
-    Pause { first: u32, last: u32 },
-    /// They have room again.
-    Resume { first: u32, last: u32 },
-}
 
 /// The sending side of a link.
 pub(crate) struct Link {
@@ -71,9 +22,14 @@ pub(crate) struct Link {
     pub(crate) doorbell: Doorbell,
     data: Option<Producer<FrameCell>>,
     control: Producer<ControlBatch>,
-    pub(crate) control_batch: ControlBatch,
+    /// Control messages that wait for the end of the turn or for room.
+    pub(crate) control_queue: Vec<ControlMessage>,
+    spare_batch: ControlBatch,
     /// Something was published since the doorbell was rung last.
     pub(crate) must_ring: bool,
+    /// The reader runs code that may wait: a frame goes with what there is, and the ring is short, so that a slow call
+    /// holds little.
+    is_eager: bool,
     /// The data ring was full at the last try: senders to that core are held.
     pub(crate) blocked: bool,
     /// Shared with the reading core: it rings this core's doorbell when it has made room that this core parked for.
@@ -115,14 +71,17 @@ impl Link {
         doorbell: Doorbell,
         data: Option<Producer<FrameCell>>,
         control: Producer<ControlBatch>,
+        is_eager: bool,
     ) -> Self {
         Self {
             peer,
             doorbell,
             data,
             control,
-            control_batch: ControlBatch::default(),
+            control_queue: Vec::new(),
+            spare_batch: ControlBatch::default(),
             must_ring: false,
+            is_eager,
             blocked: false,
             room_wanted: Arc::default(),
             full_count: 0,
@@ -133,6 +92,7 @@ impl Link {
     /// Publishes every sealed frame, and the open one when `open` allows it. Returns whether the ring took all.
     pub(crate) fn publish(&mut self, outlet: &mut Outlet, pool: &mut FramePool, open: OpenFrame) -> bool {
         let Some(data) = &mut self.data else { return outlet.is_empty() };
+        let open = if self.is_eager && open == OpenFrame::WhenRead { OpenFrame::Go } else { open };
         while outlet.has_sealed() || open.may_go(data) && !outlet.writer.is_empty() {
             if !data.has_room() && !data.consumer_is_gone() {
                 self.blocked = true;
@@ -194,29 +154,35 @@ impl Link {
     /// Whether a ring that was full has room now.
     pub(crate) fn has_new_room(&self) -> bool {
         self.blocked && self.data.as_ref().is_some_and(Producer::has_room)
-            || !self.control_batch.is_empty() && self.control.free_cells() > 0
+            || !self.control_queue.is_empty() && self.control.free_cells() > 0
     }
 
-    /// Publishes the control messages that wait. Returns whether the ring took them.
-    pub(crate) fn publish_control(&mut self) -> bool {
-        if self.control_batch.is_empty() {
-            return true;
-        }
-        match self.control.try_publish(&mut self.control_batch) {
-            Ok(()) => {
-                self.control_batch.clear();
-                self.must_ring = true;
-                prefetch::for_write(std::ptr::without_provenance(self.control.next_cell_address()), 0);
-                true
+    /// Publishes the control messages that wait, as far as the ring takes them, and returns how many it took. To a core
+    /// that is gone they need not go.
+    pub(crate) fn publish_control(&mut self) -> usize {
+        let mut taken = 0;
+        for messages in self.control_queue.chunks(BATCH_MESSAGES_MAX) {
+            self.spare_batch.fill(messages);
+            match self.control.try_publish(&mut self.spare_batch) {
+                Ok(()) => {
+                    self.must_ring = true;
+                    prefetch::for_write(std::ptr::without_provenance(self.control.next_cell_address()), 0);
+                }
+                Err(PublishError::Full) => break,
+                Err(PublishError::Closed) => {}
             }
-            Err(PublishError::Full) => false,
-            Err(_) => {
-                self.control_batch.clear();
-                true
-            }
+            taken += messages.len();
         }
+        self.control_queue.drain(..taken);
+        if self.control_queue.is_empty() {
+            self.control_queue.shrink_to(CONTROL_QUEUE_KEPT);
+        }
+        taken
     }
 }
+
+/// Control messages whose room a link keeps; more than that were a burst.
+const CONTROL_QUEUE_KEPT: usize = 4096;
 
 /// Frames that the other core may have yet to read when the next open one is published. With none it would run dry
 /// while its news is on the way here.

@@ -73,7 +73,7 @@ impl Core {
     fn ask_for_room(&self) -> bool {
         let mut asked = false;
         for link in &self.transfer.links {
-            if link.blocked || !link.control_batch.is_empty() {
+            if link.blocked || !link.control_queue.is_empty() {
                 link.room_wanted.ask();
                 asked = true;
             }

@@ -16,7 +16,8 @@ use ringstorm_frame::Anchors;
 use ringstorm_tuple::EncodeError;
 
 use crate::api::emittable::Emittable;
-use crate::core::link::{ControlMessage, Link, OpenFrame};
+use crate::core::control::ControlMessage;
+use crate::core::link::{Link, OpenFrame};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::status::CoreStatus;
 
@@ -314,7 +315,7 @@ impl Transfer {
             if let Some(&acker) = acker_index.and_then(|index| ackers.get(index as usize)) {
                 match destinations[acker as usize] {
                     Destination::Link(link) => {
-                        links[link as usize].control_batch.push(ControlMessage::Ack { acker, message });
+                        links[link as usize].control_queue.push(ControlMessage::Ack { acker, message });
                     }
                     _ => local_acks.push((acker, message)),
                 }
@@ -329,7 +330,7 @@ impl Transfer {
         let Some(&spout) = spout_index.and_then(|index| self.spouts.get(index as usize)) else { return };
         match self.destinations[spout as usize] {
             Destination::Link(link) => {
-                self.links[link as usize].control_batch.push(ControlMessage::Outcome { spout, outcome });
+                self.links[link as usize].control_queue.push(ControlMessage::Outcome { spout, outcome });
             }
             _ => self.local_outcomes.push((spout, outcome)),
         }

@@ -8,7 +8,8 @@ use ringstorm_frame::{Anchors, FrameReader, RunCursor};
 use ringstorm_ring::Parker;
 
 use crate::core::bolt_executor::{Budget, Stop, Surroundings};
-use crate::core::link::{ControlMessage, Link, OpenFrame};
+use crate::core::control::ControlMessage;
+use crate::core::link::{Link, OpenFrame};
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{Event, SpoutsLeft};
 use crate::core::{Core, LocalExecutor};
@@ -291,19 +292,18 @@ impl Core {
     }
 
     fn publish_control(&mut self) {
-        self.unsent_control = false;
         let shown = &self.status.control_sent;
         for link in &mut self.transfer.links {
-            let count = link.control_batch.len() as u64;
+            let count = link.control_queue.len();
             if count == 0 {
                 continue;
             }
             // Shown as sent before anybody can receive them.
             let before = shown.load(Ordering::Relaxed);
-            shown.store(before + count, Ordering::Release);
-            if !link.publish_control() {
-                shown.store(before, Ordering::Release);
-                self.unsent_control = true;
+            shown.store(before + count as u64, Ordering::Release);
+            let taken = link.publish_control();
+            if taken < count {
+                shown.store(before + taken as u64, Ordering::Release);
             }
         }
     }

@@ -15,12 +15,13 @@ use crate::api::builder::Factory;
 use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
+use crate::core::control::ControlBatch;
 use crate::core::failure::panic_text;
 use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;
 use crate::core::grouper::{Grouper, Shuffle, SmallRandom};
 use crate::core::host::Host;
-use crate::core::link::{ControlBatch, Feeder, Inbound, Link};
+use crate::core::link::{Feeder, Inbound, Link};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::output::{OutputStream, Route, TaskOutput};
 use crate::core::reports::Reports;
@@ -33,8 +34,11 @@ use crate::core::{Core, LocalExecutor};
 use crate::debug::DebugLog;
 use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
 
+/// Cells of a data ring at the most to the thread of an executor whose code may wait. What lies in them waits for the call
+/// that runs, however slow it is.
+const CELLS_OF_WAITING: usize = 4;
 /// Cells of a control ring.
-const CONTROL_CELLS: usize = 64;
+const CONTROL_CELLS: usize = 128;
 
 /// The ends of rings that one thread gets.
 #[derive(Default)]
@@ -49,14 +53,16 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
     let mut ends: Vec<Ends> = blueprint.threads.iter().map(|_| Ends::default()).collect();
     for ((from, to), need) in &blueprint.links {
         let LinkNeed { data, .. } = need;
+        let may_wait = blueprint.threads[*to].host == Host::Thread;
         let (data_in, data_out): (Option<Producer<FrameCell>>, Option<Consumer<FrameCell>>) = if *data {
-            let (producer, consumer) = ring(blueprint.ring_cells)?;
+            let cells = if may_wait { blueprint.ring_cells.min(CELLS_OF_WAITING) } else { blueprint.ring_cells };
+            let (producer, consumer) = ring(cells)?;
             (Some(producer), Some(consumer))
         } else {
             (None, None)
         };
         let (control_in, control_out) = ring::<ControlBatch>(CONTROL_CELLS)?;
-        let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in);
+        let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in, may_wait);
         let feeder =
             Feeder { doorbell: doorbells[*from].clone(), room_wanted: Arc::clone(&link.room_wanted), freed: false };
         ends[*from].links.push(link);
@@ -137,7 +143,6 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         commands,
         events,
         gate_version_seen: 0,
-        unsent_control: false,
         report_idle: false,
         idle_reported: false,
         next_deadline_ns: u64::MAX,
@@ -341,11 +346,9 @@ impl CoreBuilder<'_> {
             _ if tasks.len() == 1 => one(&tasks),
             Grouping::Global => one(&tasks),
             Grouping::Fields(fields) => Grouper::Fields { indices: indices(fields), tasks: tasks.into() },
-            Grouping::PartialKey(fields) => Grouper::PartialKey {
-                indices: indices(fields),
-                sent: vec![0; tasks.len()].into(),
-                tasks: tasks.into(),
-            },
+            Grouping::PartialKey(fields) => {
+                Grouper::PartialKey { indices: indices(fields), sent: vec![0; tasks.len()].into(), tasks: tasks.into() }
+            }
             Grouping::All => Grouper::All { tasks: tasks.into() },
             Grouping::None => Grouper::None { tasks: tasks.into(), random: random.clone() },
             // One worker hosts every task, so local-or-shuffle has the same targets as shuffle.

@@ -81,11 +81,26 @@ fn soak(name: &str, acked: bool, settings: &[(&str, Value)], add_bolts: impl Fn(
     let mut settings = settings.to_vec();
     settings.push(("topology.acker.executors", u64::from(acked).into()));
     let running = start(topology, &config(&settings));
-    let (started, mut thirds) = (Instant::now(), [0; 3]);
+    let (started, mut thirds, mut next_line) = (Instant::now(), [0; 3], Duration::from_secs(5));
     while started.elapsed() < time {
         let third = (3.0 * started.elapsed().as_secs_f64() / time.as_secs_f64()) as usize;
         thirds[third.min(2)] = thirds[third.min(2)].max(resident_bytes());
         std::thread::sleep(Duration::from_millis(10));
+        if started.elapsed() >= next_line {
+            next_line += Duration::from_secs(5);
+            let cores = running.snapshots();
+            let kib = |part: fn(&ringstorm_runtime::metrics::CoreSnapshot) -> usize| {
+                cores.iter().map(part).sum::<usize>() >> 10
+            };
+            eprintln!(
+                "{:?}: RSS {} KiB; frames {}, ledgers {}, pending {} KiB",
+                started.elapsed(),
+                resident_bytes() >> 10,
+                kib(|core| core.frame_bytes),
+                kib(|core| core.ledger_bytes),
+                kib(|core| core.pending_bytes)
+            );
+        }
     }
     running.request_stop();
     let stopped = Instant::now();
