@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringstorm_runtime::{
     Bolt, CustomGrouping, Declarer, GroupedTuple, Next, Result, Spout, SpoutCollector, TopologyBuilder, TopologyContext,
@@ -247,7 +248,7 @@ fn shuffle_is_even_however_many_producers_there_are() {
     topology.spout("numbers", move || seq.clone()).parallelism(4);
     let shared = Arc::clone(&counts);
     topology
-        .bolt("count", move || Count { counts: Arc::clone(&shared), task: 0, count: 0 })
+        .bolt("count", move || Count { counts: Arc::clone(&shared), task: 0, count: 0, first_takes: Duration::ZERO })
         .parallelism(8)
         .shuffle_grouping("numbers");
     assert_clean(&run(topology, &config(&[("topology.disable.loadaware.messaging", true.into())])));
@@ -256,16 +257,50 @@ fn shuffle_is_even_however_many_producers_there_are() {
     assert!(counts.values().all(|count| (99_000..=101_000).contains(count)), "{counts:?}");
 }
 
+/// How many of some tuples reach a task that takes a millisecond for each, beside three that take no time.
+fn share_of_a_slow_task(count: u64, load_aware: bool) -> u64 {
+    let counts: Arc<std::sync::Mutex<BTreeMap<i32, u64>>> = Arc::default();
+    let (journal, shared) = (Arc::<Journal>::default(), Arc::clone(&counts));
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(count, &journal);
+    topology.spout("numbers", move || seq.clone());
+    // Each on a thread of its own, so that the slow one holds nobody but itself.
+    topology
+        .bolt("count", move || Count { counts: Arc::clone(&shared), task: 0, count: 0, first_takes: SLOW })
+        .parallelism(4)
+        .blocking()
+        .shuffle_grouping("numbers");
+    let settings =
+        [("topology.max.spout.pending", 500.into()), ("topology.disable.loadaware.messaging", (!load_aware).into())];
+    assert_clean(&run(topology, &config(&settings)));
+    journal.assert_all_acked_once(count);
+    let counts = counts.lock().unwrap().clone();
+    assert_eq!(counts.values().sum::<u64>(), count);
+    *counts.values().next().unwrap()
+}
+
+const SLOW: Duration = Duration::from_millis(1);
+
+/// Where nothing is said of the load, the slow task gets its turn and the run is as slow as it is.
+#[test]
+fn a_load_aware_shuffle_spares_a_slow_task() {
+    assert_eq!(share_of_a_slow_task(1000, false), 250);
+    let share = share_of_a_slow_task(20_000, true);
+    assert!(share < 2_500, "the slow task got {share} of 20000");
+}
+
 /// Counts its tuples and tells at the end.
 struct Count {
     counts: Arc<std::sync::Mutex<BTreeMap<i32, u64>>>,
     task: i32,
     count: u64,
+    /// The time that the first task takes for a tuple.
+    first_takes: Duration,
 }
 
 impl Bolt for Count {
     fn prepare(&mut self, context: &TopologyContext) -> Result {
-        self.task = context.task().0;
+        self.task = context.task_index() as i32;
         Ok(())
     }
     fn execute(
@@ -274,6 +309,9 @@ impl Bolt for Count {
         collector: &mut ringstorm_runtime::BoltCollector<'_>,
     ) -> Result {
         self.count += 1;
+        if self.task == 0 && !self.first_takes.is_zero() {
+            std::thread::sleep(self.first_takes);
+        }
         collector.ack(input);
         Ok(())
     }

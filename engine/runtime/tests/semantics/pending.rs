@@ -1,10 +1,10 @@
 //! `topology.max.spout.pending`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringstorm_runtime::TopologyBuilder;
+use ringstorm_runtime::{Declarer, Next, Outcome, Result, Spout, SpoutCollector, TopologyBuilder};
 
 use crate::harness::*;
 
@@ -54,4 +54,42 @@ fn a_limit_of_one_goes_on() {
     topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("relay");
     assert_clean(&run(topology, &config(&[("topology.max.spout.pending", 1.into())])));
     journal.assert_all_acked_once(4000);
+}
+
+/// Emits as long as it is asked, and counts.
+#[derive(Clone)]
+struct Endless(Arc<AtomicU64>);
+
+impl Spout for Endless {
+    fn declare(&self, declarer: &mut Declarer) {
+        declarer.emits::<Number>();
+    }
+    fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> Result<Next> {
+        let value = self.0.fetch_add(1, Ordering::Relaxed);
+        collector.emit_with_id(value, &Number { value });
+        Ok(Next::Emitted)
+    }
+}
+
+/// Storm has no limit then, and a bolt that acks nothing fills the memory.
+#[test]
+fn without_a_setting_a_task_may_have_a_million_pending() {
+    const LIMIT: u64 = 1 << 20;
+    let emitted = Arc::<AtomicU64>::default();
+    let mut topology = TopologyBuilder::new();
+    let spout = Endless(Arc::clone(&emitted));
+    topology.spout("numbers", move || spout.clone());
+    topology.bolt("mute", mute).shuffle_grouping("numbers");
+    let settings = [("ringstorm.drain.timeout.secs", 0.1.into()), ("topology.message.timeout.secs", 600.into())];
+    let running = start(topology, &config(&settings));
+    wait_for("the limit", || emitted.load(Ordering::Relaxed) >= LIMIT);
+    let is_held = |snapshots: &[ringstorm_runtime::metrics::CoreSnapshot]| {
+        snapshots.iter().flat_map(|core| &core.executors).any(|executor| executor.why_idle.contains("pending"))
+    };
+    wait_for("the spout to be held", || is_held(&running.snapshots()));
+    // It would emit thousands within this time.
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(emitted.load(Ordering::Relaxed), LIMIT);
+    let report = running.stop();
+    assert_eq!((&report.outcome, report.pending), (&Outcome::Stopped, LIMIT));
 }
