@@ -54,6 +54,8 @@ struct GivenUp {
     id: u64,
     reason: FailReason,
     failures: u32,
+    /// Why it could not be emitted, if that is why.
+    refusal: Option<String>,
 }
 
 /// What a spout needs once it is open.
@@ -65,6 +67,8 @@ pub(crate) struct Reading {
     broken: bool,
     retries: Retries,
     given_up: Vec<GivenUp>,
+    /// The line that could not be emitted in this call, and why, until it fails for it.
+    refused: Option<(u64, String)>,
     replacements: Replacements,
     name: String,
     /// This task, which is named as the one that failed a tuple that could not be emitted.
@@ -128,6 +132,7 @@ impl Reading {
             broken: false,
             retries: Retries::new(policy),
             given_up: Vec::new(),
+            refused: None,
             replacements: Replacements::default(),
             name,
             task: u32::try_from(context.task().0).unwrap_or(0),
@@ -145,7 +150,8 @@ impl Reading {
         let refused = reason == FailReason::FailedBy { task: self.task };
         let retry = if refused { Retry::No } else { Retry::Yes };
         if let Verdict::GiveUp { failures } = self.retries.failed(id, reason, retry, Instant::now()) {
-            self.given_up.push(GivenUp { id, reason, failures });
+            let refusal = self.refused.take_if(|(refused, _)| *refused == id).map(|(_, text)| text);
+            self.given_up.push(GivenUp { id, reason, failures, refusal });
         }
     }
 
@@ -158,7 +164,7 @@ impl Reading {
         }
         match self.lines.next() {
             Ok(Cut::Line { id, text }) => {
-                if emit(id, text, collector) {
+                if emit(id, text, collector, &mut self.refused) {
                     self.replacements.note(text.bytes(), collector);
                 }
                 Next::Emitted
@@ -186,7 +192,7 @@ impl Reading {
         if let Some(id) = self.retries.pop_due(Instant::now()) {
             match self.lines.again(id) {
                 Ok(text) => {
-                    emit(id, text, collector);
+                    emit(id, text, collector, &mut self.refused);
                 }
                 Err(error) => {
                     self.retries.acked(id);
@@ -204,17 +210,18 @@ impl Reading {
     }
 
     fn report_given_up(&mut self, collector: &mut SpoutCollector<'_>) -> Next {
-        let Some(GivenUp { id, reason, failures }) = self.given_up.last() else { return Next::Emitted };
+        let Some(GivenUp { id, reason, failures, refusal }) = self.given_up.last() else { return Next::Emitted };
         let (id, place) = (*id, self.lines.place(*id));
         let place = match place.and_then(|place| self.lines.describe(place)) {
             Ok(Some(place)) => place,
             Ok(None) => return Next::Emitted,
             Err(error) => format!("a line whose number cannot be found ({error})"),
         };
-        collector.report_error(format!(
-            "{place} of {} was given up after {failures} failures; the last reason: {reason}",
-            self.name
-        ));
+        let name = &self.name;
+        collector.report_error(match refusal {
+            Some(refusal) => format!("{place} of {name} was left out: {refusal}"),
+            None => format!("{place} of {name} was given up after {failures} failures; the last reason: {reason}"),
+        });
         self.given_up.pop();
         self.lines.done(id);
         Next::Emitted
@@ -269,19 +276,28 @@ impl Replacements {
 
 /// Returns whether something had to be replaced.
 #[inline]
-fn emit(id: u64, text: Text<'_>, collector: &mut SpoutCollector<'_>) -> bool {
+fn emit(id: u64, text: Text<'_>, collector: &mut SpoutCollector<'_>, refused: &mut Option<(u64, String)>) -> bool {
     match text {
+        // It is short enough, as lines are cut by what a tuple may have.
         Text::Utf8(line) => {
             collector.emit_with_id(MessageId(id), &Line { line });
             false
         }
-        Text::Bytes(text) => emit_unchecked(id, text, collector),
+        Text::Bytes(text) => emit_unchecked(id, text, collector, refused),
     }
 }
 
+/// What is replaced grows, and may then be too long to be emitted. The report that says which line it was also says that,
+/// so nobody else has to.
 #[cold]
-fn emit_unchecked(id: u64, text: &[u8], collector: &mut SpoutCollector<'_>) -> bool {
+fn emit_unchecked(
+    id: u64,
+    text: &[u8],
+    collector: &mut SpoutCollector<'_>,
+    refused: &mut Option<(u64, String)>,
+) -> bool {
     let line = String::from_utf8_lossy(text);
     collector.emit_with_id(MessageId(id), &Line { line: &line });
+    *refused = collector.output.refused.take().map(|text| (id, text));
     matches!(line, Cow::Owned(_))
 }
