@@ -29,6 +29,7 @@ pub(crate) mod outlet;
 pub(crate) mod output;
 pub(crate) mod reports;
 mod rest;
+pub(crate) mod shuffle;
 mod snapshot;
 pub(crate) mod spout_executor;
 mod spout_rebuild;
@@ -71,7 +72,9 @@ pub(crate) struct InboxMarks {
 /// Work waiting for longer than this is enough, however few bytes it is: more would only add latency.
 const INBOX_WAIT_HIGH_NS: u64 = 100_000_000;
 /// Tuples that an inbox may hold whatever they cost.
-const INBOX_TUPLES_MIN: usize = 64;
+const INBOX_TUPLES_MIN: usize = 8;
+/// Tuples that an inbox may hold before anything is known of their cost.
+const INBOX_TUPLES_UNKNOWN: usize = 64;
 
 pub(crate) struct Core {
     pub(crate) index: usize,

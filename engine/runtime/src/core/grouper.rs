@@ -5,18 +5,12 @@
 //!
 //! Threading: each emitting task has its own grouper. Errors: none; validation has settled that fields exist.
 
-use std::sync::atomic::Ordering;
-
 use ringstorm_tuple::hash;
 
 use crate::api::emittable::Emittable;
 use crate::api::grouping::{CustomGrouping, GroupedTuple};
+use crate::core::shuffle::Shuffle;
 use crate::core::transfer::Transfer;
-
-/// Waiting work below which targets count as equally loaded, in microseconds.
-const EVEN_WAIT_US: u32 = 2_000;
-/// Emits between two looks at the load of shuffled targets.
-const LOAD_REFRESH_EMITS: u32 = 64;
 
 /// How one emitting task chooses among the tasks of one subscriber.
 pub(crate) enum Grouper {
@@ -117,84 +111,6 @@ impl Grouper {
 #[inline]
 fn outlet(transfer: &Transfer, task: u32) -> u32 {
     transfer.outlet_of(task).expect("subscribers' tasks are tasks of the topology")
-}
-
-/// Shuffle over a random permutation of the tasks, round robin from position 1, as Storm's.
-pub(crate) struct Shuffle {
-    tasks: Box<[u32]>,
-    cursor: usize,
-    load_aware: bool,
-    until_refresh: u32,
-    /// Targets to avoid for now, by position; empty while all are alike.
-    avoid: Vec<bool>,
-    uneven: bool,
-    seen_gate: u64,
-}
-
-impl Shuffle {
-    pub(crate) fn new(mut tasks: Vec<u32>, load_aware: bool, random: &mut SmallRandom) -> Self {
-        for last in (1..tasks.len()).rev() {
-            tasks.swap(last, random.below(last + 1));
-        }
-        let avoid = vec![false; tasks.len()];
-        Self {
-            tasks: tasks.into(),
-            cursor: 0,
-            load_aware,
-            until_refresh: LOAD_REFRESH_EMITS,
-            avoid,
-            uneven: false,
-            seen_gate: u64::MAX,
-        }
-    }
-
-    #[inline]
-    fn next(&mut self, transfer: &Transfer) -> u32 {
-        if self.load_aware {
-            self.until_refresh -= 1;
-            if self.until_refresh == 0 || self.seen_gate != transfer.gate_version {
-                self.refresh(transfer);
-            }
-        }
-        self.step();
-        if self.uneven {
-            for _ in 1..self.tasks.len() {
-                if !self.avoid[self.cursor] {
-                    break;
-                }
-                self.step();
-            }
-        }
-        self.tasks[self.cursor]
-    }
-
-    #[inline]
-    fn step(&mut self) {
-        self.cursor += 1;
-        if self.cursor >= self.tasks.len() {
-            self.cursor = 0;
-        }
-    }
-
-    #[cold]
-    fn refresh(&mut self, transfer: &Transfer) {
-        self.until_refresh = LOAD_REFRESH_EMITS;
-        self.seen_gate = transfer.gate_version;
-        let wait = |task: &u32| {
-            if transfer.may_emit(*task) {
-                transfer.board.wait_us[*task as usize].load(Ordering::Relaxed)
-            } else {
-                u32::MAX
-            }
-        };
-        let least = self.tasks.iter().map(wait).min().unwrap_or(0);
-        let bound = least.saturating_mul(2).max(EVEN_WAIT_US);
-        self.uneven = false;
-        for (avoid, task) in self.avoid.iter_mut().zip(&self.tasks) {
-            *avoid = wait(task) > bound;
-            self.uneven |= *avoid;
-        }
-    }
 }
 
 /// SplitMix64: a small generator for choices that need no more than an even spread.

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::core::control::ControlMessage;
-use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_WAIT_HIGH_NS};
+use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_TUPLES_UNKNOWN, INBOX_WAIT_HIGH_NS};
 
 impl Core {
     /// Pauses or resumes the feeders of an inbox. Returns whether it has to be looked at again.
@@ -16,15 +16,22 @@ impl Core {
         executor.inbox.population_max = executor.inbox.population_max.max(queued);
         let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
         let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
+        let tuple_us = u32::try_from(executor.tuple_ns / 1000).unwrap_or(u32::MAX);
+        executor.inbox.estimates = executor.inbox.estimates.wrapping_add(1);
+        let estimate = executor.inbox.estimates;
         let over_limit = bytes > transfer.limits.cycle_bytes_max;
         for task in executor.id.tasks() {
             let task = task.0 as usize;
-            transfer.board.wait_us[task].store(wait_us, Ordering::Relaxed);
+            let board = &transfer.board;
+            board.wait_us[task].store(wait_us, Ordering::Relaxed);
+            board.tuple_us[task].store(tuple_us, Ordering::Relaxed);
+            board.estimates[task].store(estimate, Ordering::Relaxed);
             transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
         }
         // Before the first call has ended nobody knows how slow it is.
         let is_unknown = executor.tuple_ns == 0;
-        let too_slow = queued > INBOX_TUPLES_MIN && (wait_ns > INBOX_WAIT_HIGH_NS || is_unknown);
+        let too_slow =
+            queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS || queued > INBOX_TUPLES_UNKNOWN && is_unknown;
         let paused = self.paused[index];
         let pause = bytes > self.marks.high_bytes || too_slow;
         let resume = !pause

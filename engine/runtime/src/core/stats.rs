@@ -66,4 +66,6 @@ impl InputStats {
 pub(crate) struct InboxStats {
     pub(crate) pauses: u64,
     pub(crate) population_max: usize,
+    /// How often its waiting work was estimated, for senders that count what they have sent since.
+    pub(crate) estimates: u32,
 }

@@ -25,14 +25,21 @@ use crate::core::status::CoreStatus;
 pub(crate) struct TaskBoard {
     /// Estimated microseconds of work in a task's queue.
     pub(crate) wait_us: Box<[AtomicU32]>,
+    /// Recent microseconds for each of its tuples; 0 while that is unknown.
+    pub(crate) tuple_us: Box<[AtomicU32]>,
+    /// Changes whenever `wait_us` was estimated anew.
+    pub(crate) estimates: Box<[AtomicU32]>,
     /// The task's inbox is past the hard limit of cycles.
     pub(crate) over_limit: Box<[AtomicBool]>,
 }
 
 impl TaskBoard {
     pub(crate) fn new(task_count: usize) -> Self {
+        let zeros = || (0..=task_count).map(|_| AtomicU32::new(0)).collect();
         Self {
-            wait_us: (0..=task_count).map(|_| AtomicU32::new(0)).collect(),
+            wait_us: zeros(),
+            tuple_us: zeros(),
+            estimates: zeros(),
             over_limit: (0..=task_count).map(|_| AtomicBool::new(false)).collect(),
         }
     }
@@ -349,11 +356,16 @@ impl Transfer {
     /// Whether nothing holds emits to a task: it is not paused and the ring on the way has room.
     #[inline]
     pub(crate) fn may_emit(&self, task: u32) -> bool {
-        !self.paused[task as usize]
-            && match self.destinations[task as usize] {
-                Destination::Link(link) => !self.links[link as usize].blocked,
-                _ => true,
-            }
+        !self.paused[task as usize] && self.has_way(task)
+    }
+
+    /// Whether the ring on the way to a task has room.
+    #[inline]
+    pub(crate) fn has_way(&self, task: u32) -> bool {
+        match self.destinations[task as usize] {
+            Destination::Link(link) => !self.links[link as usize].blocked,
+            _ => true,
+        }
     }
 
     /// Bytes of frames held on this core.

@@ -18,6 +18,7 @@ mod grouping;
 mod joins;
 mod large;
 mod lifecycle;
+mod load;
 mod order;
 mod pending;
 mod random;

@@ -1,0 +1,168 @@
+//! Shuffle, aware of load: plain round robin while the targets' waiting work differs little, else the emptier ones.
+//!
+//! A target's waiting work is what it last said, and what was sent to it since at its own pace: a slow one says something
+//! new only after each of its calls. Others that send to it see their own share alone; the next estimate corrects it.
+//!
+//! Invariants: a target whose ring is full is chosen only if all are; locality never binds to a target that is
+//! overloaded, since local targets are judged like all others.
+//!
+//! Threading: each emitting task has its own; it reads the worker's board of hints.
+
+use std::sync::atomic::Ordering;
+
+use crate::core::grouper::SmallRandom;
+use crate::core::transfer::Transfer;
+
+/// Waiting work below which targets count as equally loaded, in microseconds.
+const EVEN_WAIT_US: u32 = 2_000;
+/// Emits between two looks at the load of the targets.
+const LOAD_REFRESH_EMITS: u32 = 64;
+
+/// Over a random permutation of the tasks, round robin from position 1, as Storm's.
+pub(crate) struct Shuffle {
+    targets: Box<[Target]>,
+    cursor: usize,
+    load_aware: bool,
+    until_refresh: u32,
+    /// Some target has more waiting than others, so each choice looks.
+    uneven: bool,
+    seen_gate: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    task: u32,
+    /// Waiting work in microseconds, as far as it is known here.
+    wait_us: u32,
+    /// What one more tuple adds.
+    tuple_us: u32,
+    /// Sent since the estimate of this number was made.
+    sent: u32,
+    estimate: u32,
+}
+
+impl Target {
+    fn expected_us(&self) -> u32 {
+        self.wait_us.saturating_add(self.sent.saturating_mul(self.tuple_us))
+    }
+}
+
+impl Shuffle {
+    pub(crate) fn new(tasks: Vec<u32>, load_aware: bool, random: &mut SmallRandom) -> Self {
+        let target = |task| Target { task, wait_us: 0, tuple_us: 0, sent: 0, estimate: 0 };
+        let mut targets: Vec<Target> = tasks.into_iter().map(target).collect();
+        for last in (1..targets.len()).rev() {
+            targets.swap(last, random.below(last + 1));
+        }
+        Self {
+            targets: targets.into(),
+            cursor: 0,
+            load_aware,
+            until_refresh: LOAD_REFRESH_EMITS,
+            uneven: false,
+            seen_gate: u64::MAX,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self, transfer: &Transfer) -> u32 {
+        self.cursor += 1;
+        if self.cursor >= self.targets.len() {
+            self.cursor = 0;
+        }
+        if self.load_aware {
+            self.until_refresh -= 1;
+            if self.until_refresh == 0 || self.seen_gate != transfer.gate_version {
+                self.refresh(transfer);
+            }
+            if self.uneven {
+                self.skip_loaded();
+            }
+            self.targets[self.cursor].sent += 1;
+        }
+        self.targets[self.cursor].task
+    }
+
+    /// Moves on to the next target that has little waiting, measured against the one that has least.
+    #[cold]
+    fn skip_loaded(&mut self) {
+        let least = self.targets.iter().map(Target::expected_us).min().unwrap_or(0);
+        let bound = bound_us(least);
+        for _ in 1..self.targets.len() {
+            if self.targets[self.cursor].expected_us() <= bound {
+                break;
+            }
+            self.cursor = (self.cursor + 1) % self.targets.len();
+        }
+    }
+
+    #[cold]
+    fn refresh(&mut self, transfer: &Transfer) {
+        self.until_refresh = LOAD_REFRESH_EMITS;
+        self.seen_gate = transfer.gate_version;
+        let board = &transfer.board;
+        for target in &mut self.targets {
+            let task = target.task as usize;
+            let estimate = board.estimates[task].load(Ordering::Relaxed);
+            if target.estimate != estimate {
+                target.estimate = estimate;
+                target.sent = 0;
+            }
+            target.tuple_us = board.tuple_us[task].load(Ordering::Relaxed);
+            let is_unknown = target.tuple_us == 0 && transfer.paused[task];
+            let is_out = is_unknown || !transfer.has_way(target.task);
+            target.wait_us = if is_out { u32::MAX } else { board.wait_us[task].load(Ordering::Relaxed) };
+        }
+        let expected = || self.targets.iter().map(Target::expected_us);
+        let (least, most) = (expected().min().unwrap_or(0), expected().max().unwrap_or(0));
+        self.uneven = most > bound_us(least);
+    }
+}
+
+/// What counts as little waiting when the least has this much.
+fn bound_us(least_us: u32) -> u32 {
+    least_us.saturating_mul(2).max(EVEN_WAIT_US)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shuffle(waits_us: &[(u32, u32)]) -> Shuffle {
+        let mut shuffle = Shuffle::new((0..waits_us.len() as u32).collect(), true, &mut SmallRandom::new(1));
+        for target in &mut shuffle.targets {
+            (target.wait_us, target.tuple_us) = waits_us[target.task as usize];
+        }
+        shuffle
+    }
+
+    fn choose(shuffle: &mut Shuffle, count: u32) -> Vec<u32> {
+        let mut chosen = vec![0; shuffle.targets.len()];
+        for _ in 0..count {
+            shuffle.cursor = (shuffle.cursor + 1) % shuffle.targets.len();
+            shuffle.skip_loaded();
+            shuffle.targets[shuffle.cursor].sent += 1;
+            chosen[shuffle.targets[shuffle.cursor].task as usize] += 1;
+        }
+        chosen
+    }
+
+    #[test]
+    fn what_was_sent_since_counts_at_the_pace_of_its_target() {
+        // 50 ms for each tuple against 1 ms: one tuple of the slow one weighs as much as fifty.
+        let chosen = choose(&mut shuffle(&[(0, 50_000), (0, 1_000), (0, 1_000), (0, 1_000)]), 300);
+        assert!(chosen[0] <= 4, "{chosen:?}");
+        assert!(chosen[1..].iter().all(|count| (90..=110).contains(count)), "{chosen:?}");
+    }
+
+    #[test]
+    fn alike_targets_take_turns() {
+        assert_eq!(choose(&mut shuffle(&[(1_900, 0), (0, 0), (500, 0), (2_000, 0)]), 400), [100; 4]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_reached_gets_nothing_unless_none_can() {
+        assert_eq!(choose(&mut shuffle(&[(u32::MAX, 0), (0, 0)]), 10), [0, 10]);
+        assert_eq!(choose(&mut shuffle(&[(u32::MAX, 0), (u32::MAX, 0)]), 10), [5, 5]);
+    }
+}
