@@ -127,7 +127,6 @@
 //! ```
 //! use std::sync::mpsc::channel;
 //!
-//! use ringstorm::Outcome;
 //! use ringstorm::prelude::*;
 //!
 //! #[derive(Tuple)]
@@ -162,8 +161,7 @@
 //! topology.simple_bolt("report", move || Report(sender.clone())).shuffle_grouping("numbers");
 //! let report = LocalCluster::new().run("test", topology.build(&Config::new())?)?;
 //!
-//! assert_eq!(report.outcome, Outcome::Completed);
-//! assert!(report.drained && report.errors.is_empty());
+//! assert!(report.is_clean() && report.errors.is_empty(), "{report:?}");
 //! assert_eq!(numbers.try_iter().sum::<u64>(), 4950);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

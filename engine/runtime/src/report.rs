@@ -66,6 +66,31 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Whether all went well: the input ended, everything was drained, no message failed or is pending, no tuple is left,
+    /// and no thread was left behind.
+    ///
+    /// A run that was stopped is not clean, even where nothing was left, and neither is one in which a replay mended what
+    /// had failed. Errors that components reported are another matter, see [`RunReport::error_count`]: nothing need have
+    /// failed for them.
+    ///
+    /// ```
+    /// # use ringstorm_runtime::{LocalCluster, TopologyBuilder};
+    /// # use ringstorm_types::config::Config;
+    /// # let mut topology = TopologyBuilder::new();
+    /// # topology.spout_fn("lines", || ["one", "two"].map(|line| ringstorm_runtime::library::Line { line }));
+    /// let report = LocalCluster::new().run("counts", topology.build(&Config::new())?)?;
+    /// assert!(report.is_clean(), "{report:?}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_clean(&self) -> bool {
+        let executors = || self.snapshots.iter().flat_map(|core| &core.executors);
+        let left = self.pending + self.in_flight + self.cores_left_behind as u64;
+        // What bolts failed counts too: it may belong to no message that anybody hears of.
+        let failed = executors().any(|executor| executor.failed > 0)
+            || executors().flat_map(|executor| &executor.inputs).any(|input| input.failed > 0);
+        self.outcome == Outcome::Completed && self.drained && left == 0 && !failed
+    }
+
     /// The run in numbers, per component and stream. Windows shorter than the run are estimates here, since only the
     /// last counters are known; whoever wants them right feeds a [`MetricsHistory`] while it runs.
     pub fn metrics(&self) -> TopologyMetrics {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringstorm_runtime::{FailReason, Next, Spout, SpoutCollector, TopologyBuilder, Unanchored};
+use ringstorm_runtime::{FailReason, Next, Outcome, RunReport, Spout, SpoutCollector, TopologyBuilder, Unanchored};
 use ringstorm_types::MessageId;
 
 use crate::harness::*;
@@ -383,4 +383,45 @@ fn an_id_may_be_any_number_and_used_again() {
     assert_clean(&run(topology, &config(&[])));
     journal.assert_one_word_per_emit();
     assert_eq!((journal.fates().len(), journal.acks()), (4, 400));
+}
+
+/// What [`RunReport::is_clean`] says of runs that end in every way.
+#[test]
+fn only_a_run_in_which_all_went_well_is_clean() {
+    let run_failing = |fails: u64, ids: bool| {
+        let journal = Arc::<Journal>::default();
+        let mut topology = TopologyBuilder::new();
+        let seq = if ids { Seq::new(10, &journal) } else { Seq::untracked(10) };
+        topology.spout("numbers", move || seq.clone());
+        let check = move || {
+            ends(move |input, collector| {
+                if input.view::<Number>()?.value() < fails {
+                    collector.fail(input);
+                } else {
+                    collector.ack(input);
+                }
+                Ok(())
+            })
+        };
+        topology.bolt("check", check).shuffle_grouping("numbers");
+        run(topology, &config(&[]))
+    };
+    let clean = run_failing(0, true);
+    assert!(clean.is_clean(), "{clean:#?}");
+    for ids in [true, false] {
+        let failed = run_failing(1, ids);
+        assert_drained(&failed);
+        assert!(!failed.is_clean(), "{failed:#?}");
+    }
+    for other in [
+        RunReport { outcome: Outcome::Stopped, ..clean.clone() },
+        RunReport { outcome: Outcome::Failed("by chance".into()), ..clean.clone() },
+        RunReport { drained: false, ..clean.clone() },
+        RunReport { pending: 1, ..clean.clone() },
+        RunReport { in_flight: 1, ..clean.clone() },
+        RunReport { cores_left_behind: 1, ..clean.clone() },
+    ] {
+        assert!(!other.is_clean(), "{other:#?}");
+    }
+    assert!(RunReport { error_count: 1, ..clean }.is_clean(), "what was reported failed nothing");
 }
