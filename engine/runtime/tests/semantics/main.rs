@@ -11,6 +11,7 @@ mod blocking;
 mod bolt_failures;
 mod cycles;
 mod debugging;
+mod evenness;
 mod flat_map;
 mod flushing;
 mod forwarding;

@@ -1,9 +1,10 @@
 //! Messages that take too long, with a time-out of T = 1 s. A message fails after T to 2T.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use ringstorm_runtime::{Bolt, FailReason, TopologyBuilder};
+use ringstorm_runtime::{AckHandle, Bolt, BoltCollector, FailReason, Input, Result, RunningTopology, TopologyBuilder};
 use serde_json::Value;
 
 use crate::harness::*;
@@ -29,13 +30,16 @@ fn spout_into<B: Bolt>(
     topology
 }
 
-/// Storm's B002: nothing stays behind of what was never acked, neither at the spout nor at the acker.
+/// Storm's B002: nothing stays behind of what was never acked, neither at the spout nor, within three time-outs, at the
+/// acker.
 fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(20_000, &journal).stays(Duration::from_millis(2500));
     let running = start(spout_into(seq, (1, 1), mute), &with_timeout(&[]));
     wait_for("all to fail", || journal.fates().len() == 20_000 && journal.fails() == 20_000);
-    wait_for("the acker to forget", || running.snapshots().iter().map(|core| core.open_roots).sum::<usize>() == 0);
+    wait_for("the acker to forget", || open_roots(&running) == 0);
+    let first = journal.fates().values().filter_map(|fate| fate.emitted_at).min().unwrap();
+    assert!(first.elapsed() < Duration::from_secs(3) + SLACK, "the acker forgot after {:?}", first.elapsed());
     let report = finish(running);
     assert_clean(&report);
     journal.assert_one_word_per_emit();
@@ -48,21 +52,79 @@ fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
     assert_eq!((spout.acked, spout.failed, spout.timed_out, spout.pending), (0, 20_000, 20_000, 0));
 }
 
-/// Storm's B001: pending messages age once per executor and period, whatever its task count. They are held for 0.8 T.
-fn several_tasks_of_an_executor_age_once() {
+/// Storm's B002: what a burst took, the acker and the spout give back by their own clocks, although nothing comes any
+/// more. Each of them was asked for 200,000 entries: megabytes.
+fn the_memory_of_a_burst_is_given_back_by_the_clock_alone() {
+    const COUNT: u64 = 200_000;
     let journal = Arc::<Journal>::default();
-    let seq = Seq::new(50, &journal);
-    let report = run(spout_into(seq, (1, 4), || Hold::new(Duration::from_millis(800))), &with_timeout(&[]));
-    assert_clean(&report);
-    journal.assert_all_acked_once(200);
+    // The rotation that shrinks a ledger is the first in which nothing was closed: the second or the third.
+    let seq = Seq::new(COUNT, &journal).per_call(1000).stays(Duration::from_millis(2500));
+    let (released, most) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    let shared = Arc::clone(&released);
+    let topology = spout_into(seq, (1, 1), move || AckWhen { released: Arc::clone(&shared), held: Vec::new() });
+    let running = start(topology, &with_timeout(&[]));
+    let held_bytes = || {
+        let snapshots = running.snapshots();
+        let bytes = snapshots.iter().map(|core| core.ledger_bytes + core.pending_bytes).sum();
+        most.fetch_max(bytes, Ordering::Relaxed);
+        bytes
+    };
+    wait_for("all to be open", || open_roots(&running) == COUNT as usize);
+    held_bytes();
+    released.store(true, Ordering::Relaxed);
+    wait_for("all to be closed", || open_roots(&running) == 0);
+    wait_for("the memory", || held_bytes() < 64 << 10);
+    assert!(most.load(Ordering::Relaxed) > COUNT as usize * 16, "the burst took {most:?} bytes");
+    assert!(!running.is_over(), "it was given back while the topology ran");
+    assert_clean(&finish(running));
+    assert_eq!((journal.acks(), journal.fails()), (COUNT, 0));
 }
 
-/// Storm's B004: with time-outs off nothing fails, late acks count, and a spout at its limit goes on.
+/// Keeps what comes until it may ack it all, at a tick.
+struct AckWhen {
+    released: Arc<AtomicBool>,
+    held: Vec<AckHandle>,
+}
+
+impl Bolt for AckWhen {
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result {
+        if !input.is_tick() {
+            self.held.push(input.defer());
+        } else if self.released.load(Ordering::Relaxed) {
+            self.held.drain(..).for_each(|handle| collector.ack_deferred(handle));
+        }
+        Ok(())
+    }
+}
+
+fn open_roots(running: &RunningTopology) -> usize {
+    running.snapshots().iter().map(|core| core.open_roots).sum()
+}
+
+/// Storm's B001: pending messages age once per executor and period, whatever its task count. They are emitted over two
+/// periods, so that some of each task are pending at each of its ends.
+fn several_tasks_of_an_executor_age_once() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(55, &journal).paced(Duration::from_millis(40));
+    let report = run(spout_into(seq, (1, 4), || Hold::new(Duration::from_millis(300))), &with_timeout(&[]));
+    assert_clean(&report);
+    journal.assert_all_acked_once(220);
+    // The second period ends two seconds after the start at the earliest.
+    let emits = journal.fates().into_values().filter_map(|fate| fate.emitted_at);
+    let (first, last) = emits.fold((None, None), |(first, last): (Option<Instant>, Option<Instant>), at| {
+        (Some(first.map_or(at, |first| first.min(at))), Some(last.map_or(at, |last| last.max(at))))
+    });
+    assert!(last.unwrap() - first.unwrap() > Duration::from_secs(2));
+}
+
+/// Storm's B004: with time-outs off nothing fails, acks count that come after all time-outs of spout and acker, and a
+/// spout at its limit goes on.
 fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(20, &journal);
     let settings = [("topology.enable.message.timeouts", false.into()), ("topology.max.spout.pending", 10.into())];
-    let topology = spout_into(seq, (1, 1), || Hold::new(Duration::from_millis(1300)));
+    // Those that fill the spout are held for longer than an acker would remember them; the others come behind them.
+    let topology = spout_into(seq, (1, 1), || HoldFirst { hold: Hold::new(Duration::from_millis(3300)), count: 10 });
     let config = with_timeout(&settings);
     let built = topology.build(&config).unwrap();
     let warnings: Vec<String> = built.warnings().collect();
@@ -79,11 +141,28 @@ fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
     journal.assert_all_acked_once(20);
 }
 
-/// Storm's B007: a bolt may ask for more time, again and again.
+/// Holds only the first few.
+struct HoldFirst {
+    hold: Hold,
+    count: u64,
+}
+
+impl Bolt for HoldFirst {
+    fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result {
+        if input.is_tick() || input.view::<Number>()?.value() < self.count {
+            return self.hold.execute(input, collector);
+        }
+        collector.ack(input);
+        Ok(())
+    }
+}
+
+/// Storm's B007: a bolt may ask for more time, again and again, beyond what the spout waits (two time-outs) and what the
+/// acker remembers (three).
 fn asking_for_more_time_keeps_a_message_alive() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(200, &journal);
-    let report = run(spout_into(seq, (1, 1), || Hold::resetting(Duration::from_millis(2600))), &with_timeout(&[]));
+    let report = run(spout_into(seq, (1, 1), || Hold::resetting(Duration::from_millis(3300))), &with_timeout(&[]));
     assert_clean(&report);
     journal.assert_all_acked_once(200);
 }
@@ -157,6 +236,7 @@ fn deactivation_does_not_stop_the_clock() {
 fn time_passes() {
     at_once![
         what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing,
+        the_memory_of_a_burst_is_given_back_by_the_clock_alone,
         several_tasks_of_an_executor_age_once,
         with_timeouts_off_late_acks_count_and_a_full_spout_goes_on,
         asking_for_more_time_keeps_a_message_alive,
