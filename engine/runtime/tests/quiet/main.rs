@@ -1,6 +1,6 @@
 //! What can only be measured while nothing else runs in the process: memory and CPU time. The tests take turns.
 //!
-//! `RINGSTORM_SOAK_SECS=60 cargo test --release -p ringstorm-runtime --test quiet` runs the memory tests for longer.
+//! `RINGSTORM_SOAK_SECS=60 cargo test --release -p ringstorm-runtime --test quiet` runs those that know no end for longer.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -9,7 +9,12 @@ mod harness;
 
 mod idle;
 mod leftovers;
+mod live_bytes;
 mod memory;
+mod pressure;
+mod readers;
+mod ticking;
+mod unanchored;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,6 +23,17 @@ use std::time::{Duration, Instant};
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For how long a test that knows no end runs.
+fn soak_time() -> Duration {
+    long_soak_time().unwrap_or(Duration::from_millis(600))
+}
+
+/// For how long it was asked to run, if it was.
+fn long_soak_time() -> Option<Duration> {
+    let seconds = std::env::var("RINGSTORM_SOAK_SECS").ok()?.parse().ok()?;
+    Some(Duration::from_secs_f64(seconds))
 }
 
 /// How much of one CPU this process uses while `time` passes.

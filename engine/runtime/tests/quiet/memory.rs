@@ -13,22 +13,28 @@ use ringstorm_types::{MessageId, TaskId};
 use serde_json::Value;
 
 use crate::harness::*;
-use crate::{alone, resident_bytes};
+use crate::{alone, resident_bytes, soak_time};
 
 /// What a spout did, in numbers alone.
 #[derive(Default)]
-struct Counts {
-    emitted: AtomicU64,
-    acked: AtomicU64,
-    failed: AtomicU64,
+pub(crate) struct Counts {
+    pub(crate) emitted: AtomicU64,
+    pub(crate) acked: AtomicU64,
+    pub(crate) failed: AtomicU64,
 }
 
 /// Emits as fast as it may, for ever, to its default stream and to one task of a direct one.
-struct Flood {
+pub(crate) struct Flood {
     tracked: bool,
     next: u64,
     pointed: Vec<TaskId>,
     counts: Arc<Counts>,
+}
+
+impl Flood {
+    pub(crate) fn new(tracked: bool, counts: &Arc<Counts>) -> Self {
+        Self { tracked, next: 0, pointed: Vec::new(), counts: Arc::clone(counts) }
+    }
 }
 
 impl Spout for Flood {
@@ -66,17 +72,11 @@ impl Spout for Flood {
 /// Runs a flooded topology for a while, stops it, and checks memory and losses.
 fn soak(name: &str, acked: bool, settings: &[(&str, Value)], add_bolts: impl Fn(&mut TopologyBuilder)) {
     let _turn = alone();
-    let time = std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(0.6);
-    let time = Duration::from_secs_f64(time);
+    let time = soak_time();
     let counts = Arc::<Counts>::default();
     let mut topology = TopologyBuilder::new();
     let shared = Arc::clone(&counts);
-    topology.spout("flood", move || Flood {
-        tracked: acked,
-        next: 0,
-        pointed: Vec::new(),
-        counts: Arc::clone(&shared),
-    });
+    topology.spout("flood", move || Flood::new(acked, &shared));
     add_bolts(&mut topology);
     let mut settings = settings.to_vec();
     settings.push(("topology.acker.executors", u64::from(acked).into()));
@@ -217,12 +217,12 @@ fn a_cycle_that_does_not_grow() {
 /// One tuple in ten thousand is never acked: what is open in between does not keep what was done before.
 #[test]
 fn a_few_tuples_that_stay_open() {
-    let time = std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(0.6);
+    let time = soak_time();
     let _turn = alone();
     let counts = Arc::<Counts>::default();
     let mut topology = TopologyBuilder::new();
     let shared = Arc::clone(&counts);
-    topology.spout("flood", move || Flood { tracked: true, next: 0, pointed: Vec::new(), counts: Arc::clone(&shared) });
+    topology.spout("flood", move || Flood::new(true, &shared));
     let forgets = || {
         ends(|input, collector| {
             if !input.view::<Number>()?.value().is_multiple_of(10_000) {
@@ -234,7 +234,7 @@ fn a_few_tuples_that_stay_open() {
     topology.bolt("forgets", forgets).parallelism(2).shuffle_grouping("flood");
     let settings = [("topology.enable.message.timeouts", false.into()), ("ringstorm.drain.timeout.secs", 1.into())];
     let running = start(topology, &config(&settings));
-    std::thread::sleep(Duration::from_secs_f64(time));
+    std::thread::sleep(time);
     running.request_stop();
     let report = finish(running);
     let (emitted, acked) = (counts.emitted.load(Ordering::Relaxed), counts.acked.load(Ordering::Relaxed));
