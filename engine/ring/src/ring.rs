@@ -123,9 +123,9 @@ impl<T: Send + Sync + 'static> Producer<T> {
         let cell_number = *published as usize & (addresses.len() - 1);
         let fill = |cell: &mut T| {
             addresses[cell_number] = std::ptr::from_mut(cell).addr();
-            let abort = AbortOnPanic;
+            let mut abort = AbortOnPanic { is_armed: true };
             fill(cell);
-            std::mem::forget(abort);
+            abort.is_armed = false;
         };
         match ring.get_mut().try_publish(fill) {
             Ok(_) => {
@@ -283,12 +283,17 @@ impl<T> std::fmt::Debug for Consumer<T> {
     }
 }
 
-/// Ends the process when it is dropped, which only unwinding does.
-struct AbortOnPanic;
+/// Ends the process when unwinding drops it.
+struct AbortOnPanic {
+    is_armed: bool,
+}
 
 impl Drop for AbortOnPanic {
+    #[inline]
     fn drop(&mut self) {
-        std::process::abort();
+        if self.is_armed {
+            std::process::abort();
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::core::control::ControlMessage;
+use crate::core::transfer::UNKNOWN_US;
 use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_TUPLES_UNKNOWN, INBOX_WAIT_HIGH_NS};
 
 impl Core {
@@ -16,7 +17,10 @@ impl Core {
         executor.inbox.population_max = executor.inbox.population_max.max(queued);
         let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
         let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
-        let tuple_us = u32::try_from(executor.tuple_ns / 1000).unwrap_or(u32::MAX);
+        let tuple_us = match executor.tuple_ns {
+            0 => UNKNOWN_US,
+            known_ns => (known_ns / 1000).min(u64::from(UNKNOWN_US - 1)) as u32,
+        };
         executor.inbox.estimates = executor.inbox.estimates.wrapping_add(1);
         let estimate = executor.inbox.estimates;
         let over_limit = bytes > transfer.limits.cycle_bytes_max;

@@ -1,9 +1,11 @@
 //! Shuffle, aware of load: plain round robin while the targets' waiting work differs little, else the emptier ones.
 //!
-//! A target's waiting work is what it last said, and what was sent to it since at its own pace: a slow one says something
-//! new only after each of its calls. Others that send to it see their own share alone; the next estimate corrects it.
+//! A target's waiting work is what it last said, and what was sent to it since at its own pace, less the time that has
+//! passed: a slow one says something new only after each of its calls. Until it has ended its first one it gets a few
+//! tuples and no more. Others that send to it see their own share alone; the next estimate corrects it.
 //!
-//! Invariants: a target whose ring is full is chosen only if all are; locality never binds to a target that is
+//! Invariants: a target whose ring is full is chosen only if the others are far slower, and ever less the more waits for
+//! its ring; locality never binds to a target that is
 //! overloaded, since local targets are judged like all others.
 //!
 //! Threading: each emitting task has its own; it reads the worker's board of hints.
@@ -11,12 +13,19 @@
 use std::sync::atomic::Ordering;
 
 use crate::core::grouper::SmallRandom;
-use crate::core::transfer::Transfer;
+use crate::core::transfer::{Transfer, UNKNOWN_US};
 
 /// Waiting work below which targets count as equally loaded, in microseconds.
 const EVEN_WAIT_US: u32 = 2_000;
 /// Emits between two looks at the load of the targets.
 const LOAD_REFRESH_EMITS: u32 = 64;
+/// What a full ring counts for: less than to wait for one tuple of a really slow target. Each byte that waits for the ring
+/// adds a microsecond, so that what waits there is bounded whatever the others do.
+const BLOCKED_WAIT_US: u64 = 20_000;
+/// Tuples for a target of unknown speed, while there are others.
+const UNKNOWN_SENT_MAX: u32 = 16;
+/// The waiting work of a target that has got so many: more than any that is known, less than of one that cannot be reached.
+const UNKNOWN_WAIT_US: u32 = u32::MAX / 4;
 
 /// Over a random permutation of the tasks, round robin from position 1, as Storm's.
 pub(crate) struct Shuffle {
@@ -27,29 +36,65 @@ pub(crate) struct Shuffle {
     /// Some target has more waiting than others, so each choice looks.
     uneven: bool,
     seen_gate: u64,
+    refreshed_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Target {
     task: u32,
-    /// Waiting work in microseconds, as far as it is known here.
+    /// Waiting work in microseconds at the last look.
     wait_us: u32,
-    /// What one more tuple adds.
+    /// What a full ring on the way adds.
+    blocked_us: u32,
+    /// What one more tuple adds; [`UNKNOWN_US`] until that is known.
     tuple_us: u32,
-    /// Sent since the estimate of this number was made.
+    /// Sent since the last look; while the speed is unknown, since ever.
     sent: u32,
+    /// The number of the target's last estimate that was seen.
     estimate: u32,
 }
 
 impl Target {
     fn expected_us(&self) -> u32 {
+        match self.tuple_us {
+            UNKNOWN_US if self.sent <= UNKNOWN_SENT_MAX => self.blocked_us,
+            UNKNOWN_US => UNKNOWN_WAIT_US.saturating_add(self.blocked_us),
+            _ => self.queued_us().saturating_add(self.blocked_us),
+        }
+    }
+
+    fn queued_us(&self) -> u32 {
         self.wait_us.saturating_add(self.sent.saturating_mul(self.tuple_us))
+    }
+
+    /// Looks at what the target says, `elapsed_us` after the last look.
+    fn look(&mut self, transfer: &Transfer, elapsed_us: u32) {
+        let (board, task) = (&transfer.board, self.task as usize);
+        let estimate = board.estimates[task].load(Ordering::Relaxed);
+        let said_us = board.wait_us[task].load(Ordering::Relaxed);
+        if self.estimate != estimate {
+            self.wait_us = said_us;
+            self.sent = 0;
+        } else if self.tuple_us != UNKNOWN_US {
+            self.wait_us = self.queued_us().saturating_sub(elapsed_us);
+            self.sent = 0;
+        }
+        self.estimate = estimate;
+        self.tuple_us = board.tuple_us[task].load(Ordering::Relaxed);
+        self.blocked_us = if transfer.has_way(self.task) {
+            0
+        } else if self.tuple_us == UNKNOWN_US {
+            u32::MAX
+        } else {
+            let bytes = transfer.outlet_of(self.task).map_or(0, |outlet| transfer.outlets[outlet as usize].bytes());
+            (bytes as u64).saturating_add(BLOCKED_WAIT_US).min(u64::from(u32::MAX)) as u32
+        };
     }
 }
 
 impl Shuffle {
     pub(crate) fn new(tasks: Vec<u32>, load_aware: bool, random: &mut SmallRandom) -> Self {
-        let target = |task| Target { task, wait_us: 0, tuple_us: 0, sent: 0, estimate: 0 };
+        let target = |task| Target { task, wait_us: 0, blocked_us: 0, tuple_us: UNKNOWN_US, sent: 0, estimate: 0 };
         let mut targets: Vec<Target> = tasks.into_iter().map(target).collect();
         for last in (1..targets.len()).rev() {
             targets.swap(last, random.below(last + 1));
@@ -61,6 +106,7 @@ impl Shuffle {
             until_refresh: LOAD_REFRESH_EMITS,
             uneven: false,
             seen_gate: u64::MAX,
+            refreshed_ns: 0,
         }
     }
 
@@ -100,19 +146,9 @@ impl Shuffle {
     fn refresh(&mut self, transfer: &Transfer) {
         self.until_refresh = LOAD_REFRESH_EMITS;
         self.seen_gate = transfer.gate_version;
-        let board = &transfer.board;
-        for target in &mut self.targets {
-            let task = target.task as usize;
-            let estimate = board.estimates[task].load(Ordering::Relaxed);
-            if target.estimate != estimate {
-                target.estimate = estimate;
-                target.sent = 0;
-            }
-            target.tuple_us = board.tuple_us[task].load(Ordering::Relaxed);
-            let is_unknown = target.tuple_us == 0 && transfer.paused[task];
-            let is_out = is_unknown || !transfer.has_way(target.task);
-            target.wait_us = if is_out { u32::MAX } else { board.wait_us[task].load(Ordering::Relaxed) };
-        }
+        let elapsed_us = (transfer.now_ns.saturating_sub(self.refreshed_ns) / 1000).min(u64::from(u32::MAX)) as u32;
+        self.refreshed_ns = transfer.now_ns;
+        self.targets.iter_mut().for_each(|target| target.look(transfer, elapsed_us));
         let expected = || self.targets.iter().map(Target::expected_us);
         let (least, most) = (expected().min().unwrap_or(0), expected().max().unwrap_or(0));
         self.uneven = most > bound_us(least);
@@ -131,7 +167,7 @@ mod tests {
     fn shuffle(waits_us: &[(u32, u32)]) -> Shuffle {
         let mut shuffle = Shuffle::new((0..waits_us.len() as u32).collect(), true, &mut SmallRandom::new(1));
         for target in &mut shuffle.targets {
-            (target.wait_us, target.tuple_us) = waits_us[target.task as usize];
+            (target.blocked_us, target.tuple_us) = waits_us[target.task as usize];
         }
         shuffle
     }
@@ -158,6 +194,13 @@ mod tests {
     #[test]
     fn alike_targets_take_turns() {
         assert_eq!(choose(&mut shuffle(&[(1_900, 0), (0, 0), (500, 0), (2_000, 0)]), 400), [100; 4]);
+    }
+
+    #[test]
+    fn one_of_unknown_speed_gets_few_while_there_are_others() {
+        let chosen = choose(&mut shuffle(&[(0, UNKNOWN_US), (0, 1_000), (0, 1_000)]), 300);
+        assert_eq!(chosen[0], UNKNOWN_SENT_MAX + 1);
+        assert_eq!(choose(&mut shuffle(&[(0, UNKNOWN_US); 3]), 300), [100; 3]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::core::status::CoreStatus;
 pub(crate) struct TaskBoard {
     /// Estimated microseconds of work in a task's queue.
     pub(crate) wait_us: Box<[AtomicU32]>,
-    /// Recent microseconds for each of its tuples; 0 while that is unknown.
+    /// Recent microseconds for each of its tuples; [`UNKNOWN_US`] until its first call has ended.
     pub(crate) tuple_us: Box<[AtomicU32]>,
     /// Changes whenever `wait_us` was estimated anew.
     pub(crate) estimates: Box<[AtomicU32]>,
@@ -33,12 +33,15 @@ pub(crate) struct TaskBoard {
     pub(crate) over_limit: Box<[AtomicBool]>,
 }
 
+/// The speed of a task that has not ended a call yet.
+pub(crate) const UNKNOWN_US: u32 = u32::MAX;
+
 impl TaskBoard {
     pub(crate) fn new(task_count: usize) -> Self {
         let zeros = || (0..=task_count).map(|_| AtomicU32::new(0)).collect();
         Self {
             wait_us: zeros(),
-            tuple_us: zeros(),
+            tuple_us: (0..=task_count).map(|_| AtomicU32::new(UNKNOWN_US)).collect(),
             estimates: zeros(),
             over_limit: (0..=task_count).map(|_| AtomicBool::new(false)).collect(),
         }

@@ -141,7 +141,12 @@ impl Core {
                 if outlet_is_empty && executor.runs_in_place(&self.transfer) {
                     let around = Surroundings { sources: &self.sources, component_numbers: &self.component_numbers };
                     enter(&self.status, executor.component_number, self.transfer.now_ns);
+                    let was_unknown = executor.tuple_ns == 0;
                     let stop = executor.execute(&run, &mut cursor, &mut budget, &mut self.transfer, &around);
+                    if was_unknown {
+                        // Its speed is to be told.
+                        self.transfer.list(index);
+                    }
                     leave(&self.status);
                     if !executor.listed && executor.has_work() {
                         executor.listed = true;

@@ -29,6 +29,9 @@ use crate::error::BuildError;
 
 /// What all data rings of a worker may hold together; above it rings get fewer cells.
 const RING_BYTES_MAX: usize = 512 << 20;
+/// What an inbox gets after it has paused its feeders lies in rings already: they hold so much less than the limit of
+/// cycles together, or a cycle that does not grow might meet its limit.
+const CYCLE_LIMIT_TO_RINGS: usize = 4;
 /// A ring is never shorter than this.
 const RING_CELLS_MIN: usize = 4;
 /// Pending messages per spout task when `topology.max.spout.pending` is unset. Storm has no limit then; without one a
@@ -178,8 +181,17 @@ impl Blueprint {
             threads,
         };
         blueprint.links = blueprint.plan_links();
-        let rings = blueprint.links.values().filter(|need| need.data).count().max(1);
-        while blueprint.ring_cells > RING_CELLS_MIN && rings * blueprint.ring_cells * frame_bytes > RING_BYTES_MAX {
+        let mut rings_by_reader = BTreeMap::<usize, usize>::new();
+        for ((_, to), _) in blueprint.links.iter().filter(|(_, need)| need.data) {
+            *rings_by_reader.entry(*to).or_default() += 1;
+        }
+        let rings: usize = rings_by_reader.values().sum();
+        let rings_of_a_reader = rings_by_reader.values().copied().max().unwrap_or(0);
+        let most_of_a_reader = blueprint.limits.cycle_bytes_max / CYCLE_LIMIT_TO_RINGS;
+        let is_too_much = |cells| {
+            rings * cells * frame_bytes > RING_BYTES_MAX || rings_of_a_reader * cells * frame_bytes > most_of_a_reader
+        };
+        while blueprint.ring_cells > RING_CELLS_MIN && is_too_much(blueprint.ring_cells) {
             blueprint.ring_cells /= 2;
         }
         Ok(blueprint)

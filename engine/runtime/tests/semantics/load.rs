@@ -56,20 +56,20 @@ fn share_of_the_slow_one(count: u64, slow_calls: u64, pending: Option<u64>, loca
 }
 
 /// Storm's B019: 10,000 tuples, one target of 50 ms, three of 1 ms, a time-out of 30 s: nothing fails, and the slow one has
-/// less than a quarter. Here it has far less, since its queue is known to be slow after its first call.
+/// less than a quarter (a hundredth to a twentieth here).
 fn a_slow_target_gets_less() {
     let share = share_of_the_slow_one(3_000, u64::MAX, None, false);
-    assert!(share < 0.1, "{share}");
+    assert!(share < 0.25, "{share}");
 }
 
 fn a_slow_target_gets_less_of_few_pending() {
     let share = share_of_the_slow_one(2_000, u64::MAX, Some(200), false);
-    assert!(share < 0.1, "{share}");
+    assert!(share < 0.25, "{share}");
 }
 
 fn locality_does_not_bind_to_a_slow_target() {
     let share = share_of_the_slow_one(2_000, u64::MAX, None, true);
-    assert!(share < 0.1, "{share}");
+    assert!(share < 0.25, "{share}");
 }
 
 /// One that was slow only once is not avoided for ever.
