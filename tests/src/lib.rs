@@ -1,1 +1,0 @@
-//! Suites that need several processes or a long run, and the harness that they share.
