@@ -96,5 +96,5 @@ fn readers_of_counters_and_a_slow_taker_of_errors_cost_the_data_little() {
     assert_eq!(report.outcome, Outcome::Stopped);
     assert!(report.drained, "{report:#?}");
     assert!(readings.iter().all(|count| *count > 0) && complaints > 0, "{readings:?} readings, {complaints} errors");
-    assert!(with_readers > 0.6 * alone, "{alone:.0} a second alone, {with_readers:.0} with readers");
+    assert!(with_readers > 0.75 * alone, "{alone:.0} a second alone, {with_readers:.0} with readers");
 }
