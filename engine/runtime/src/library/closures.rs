@@ -30,6 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The tuples are typed: their type says the fields of the stream. `Values` have none of their own, so a component that
+//! emits them declares them itself, as a [`Spout`](crate::Spout) or [`SimpleBolt`].
+//!
 //! A closure is cloned for each task, with what it captured; what it changes of that is the task's own. An error fails
 //! the tuple, as for a [`SimpleBolt`].
 
