@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ringstorm_runtime::{AckHandle, Bolt, BoltCollector, FailReason, Input, Result, RunningTopology, TopologyBuilder};
+use ringstorm_runtime::{
+    AckHandle, Bolt, BoltCollector, CustomGrouping, Declarer, FailReason, GroupedTuple, Input, Next, Result,
+    RunningTopology, Spout, SpoutCollector, TopologyBuilder,
+};
 use serde_json::Value;
 
 use crate::harness::*;
@@ -50,6 +53,56 @@ fn what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing() {
     }
     let spout = report.snapshots.iter().flat_map(|core| &core.executors).find(|executor| executor.is_spout).unwrap();
     assert_eq!((spout.acked, spout.failed, spout.timed_out, spout.pending), (0, 20_000, 20_000, 0));
+}
+
+/// Storm's B002: a tree that no spout knows of leaves the acker by the acker's own clock. Here a grouping panics when a
+/// copy for another subscriber has left already: its ack is all that is ever heard of the root.
+fn an_acker_forgets_by_its_own_clock_what_no_spout_knows_of() {
+    struct Breaks;
+    impl CustomGrouping for Breaks {
+        fn choose(&mut self, tuple: &GroupedTuple<'_>, targets: &mut Vec<usize>) {
+            assert!(tuple.get(0).as_u64().is_some_and(|value| value.is_multiple_of(2)), "an odd number");
+            targets.push(0);
+        }
+    }
+    #[derive(Clone)]
+    struct Rebuilt {
+        next: Arc<AtomicUsize>,
+        ends: Arc<AtomicBool>,
+    }
+    impl Spout for Rebuilt {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> Result<Next> {
+            if self.next.load(Ordering::Relaxed) < 20 {
+                let value = self.next.fetch_add(1, Ordering::Relaxed) as u64;
+                collector.emit_with_id(value, &Number { value });
+                return Ok(Next::Emitted);
+            }
+            if self.ends.load(Ordering::Relaxed) {
+                return Ok(Next::Finished);
+            }
+            Ok(Next::Until(Instant::now() + Duration::from_millis(20)))
+        }
+    }
+    let mut topology = TopologyBuilder::new();
+    let ends = Arc::<AtomicBool>::default();
+    let spout = Rebuilt { next: Arc::default(), ends: Arc::clone(&ends) };
+    topology.spout("numbers", move || spout.clone());
+    // Copies go to subscribers in the order of their names.
+    topology.bolt("acks", || slow(Duration::ZERO)).shuffle_grouping("numbers");
+    topology.bolt("breaks", || slow(Duration::ZERO)).custom_grouping("numbers", "breaks", || Breaks);
+    let started = Instant::now();
+    let running = start(topology, &with_timeout(&[("ringstorm.task.failure.limit", 100.into())]));
+    wait_for("the acks of what no spout knows of", || open_roots(&running) == 10);
+    wait_for("the acker to forget them", || open_roots(&running) == 0);
+    assert!(started.elapsed() < Duration::from_secs(3) + SLACK, "after {:?}", started.elapsed());
+    assert!(!running.is_over(), "it forgot them while the topology ran");
+    ends.store(true, Ordering::Relaxed);
+    let report = finish(running);
+    assert_drained(&report);
+    assert_eq!(error_count(&report), 10, "{:#?}", report.errors);
 }
 
 /// Storm's B002: what a burst took, the acker and the spout give back by their own clocks, although nothing comes any
@@ -236,6 +289,7 @@ fn deactivation_does_not_stop_the_clock() {
 fn time_passes() {
     at_once![
         what_is_never_acked_fails_after_one_to_two_timeouts_and_leaves_nothing,
+        an_acker_forgets_by_its_own_clock_what_no_spout_knows_of,
         the_memory_of_a_burst_is_given_back_by_the_clock_alone,
         several_tasks_of_an_executor_age_once,
         with_timeouts_off_late_acks_count_and_a_full_spout_goes_on,
