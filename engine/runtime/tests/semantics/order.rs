@@ -149,3 +149,24 @@ fn a_chain_back_and_forth_through_four_cells_unacked() {
 fn a_chain_back_and_forth_through_four_cells_acked() {
     chain(1, 30_000);
 }
+
+/// A spout that is held by a full ring and nothing else: the only thing that can wake its core is the room that its reader
+/// makes. Rings of two cells are full and empty again thousands of times, with readers that are slow now and then.
+#[test]
+fn a_flood_through_two_cells_never_stalls() {
+    for pause_every in [0, 500] {
+        let seen = Arc::<AtomicU64>::default();
+        let mut topology = TopologyBuilder::new();
+        let count = if pause_every == 0 { 2_000_000 } else { 300_000 };
+        topology.spout("flood", move || Seq::untracked(count));
+        topology.bolt("reader", ordered(&seen, pause_every)).shuffle_grouping("flood");
+        let settings = [
+            ("topology.acker.executors", 0.into()),
+            ("ringstorm.worker.cores", 2.into()),
+            ("ringstorm.ring.cells", 2.into()),
+            ("ringstorm.frame.bytes", 1024.into()),
+        ];
+        assert_clean(&run(topology, &config(&settings)));
+        assert_eq!(seen.load(Ordering::Relaxed), count);
+    }
+}
