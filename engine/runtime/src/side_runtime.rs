@@ -1,7 +1,7 @@
 //! A side thread for what asynchronous components await besides each other: time, and anything woken from elsewhere.
 //!
 //! One thread per process keeps the timers of all asynchronous components; it sleeps until the next is due and wakes the
-//! job's core. It is started by the first use and costs nothing before. A component that needs sockets or a client
+//! job's core. It is started when it is needed and ends when it was not for a second. A component that needs sockets or a client
 //! library brings its own runtime (tokio on a thread of its own, say), and awaits its results here: every waker works
 //! from every thread.
 
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -33,8 +33,11 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         if !self.registered {
-            self.registered = true;
-            timers().add(self.until, context.waker().clone());
+            self.registered = TIMERS.add(self.until, context.waker());
+            if !self.registered {
+                // The system has no thread for it now: asking again and again is all that is left.
+                context.waker().wake_by_ref();
+            }
         }
         Poll::Pending
     }
@@ -62,45 +65,88 @@ impl Ord for Timer {
     }
 }
 
-#[derive(Default)]
+/// Without timers for so long, their thread ends.
+const LINGER: Duration = Duration::from_secs(1);
+
 struct Timers {
-    waiting: Mutex<BinaryHeap<Reverse<Timer>>>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
-fn timers() -> &'static Timers {
-    static TIMERS: OnceLock<Timers> = OnceLock::new();
-    static THREAD: OnceLock<()> = OnceLock::new();
-    let timers = TIMERS.get_or_init(Timers::default);
-    THREAD.get_or_init(|| {
-        // Without the thread no timer fires; a process that cannot start one has far larger troubles.
-        let _ = std::thread::Builder::new().name("ringstorm-timers".into()).spawn(|| timers_loop(timers));
-    });
-    timers
+struct State {
+    waiting: BinaryHeap<Reverse<Timer>>,
+    has_thread: bool,
 }
 
+static TIMERS: Timers =
+    Timers { state: Mutex::new(State { waiting: BinaryHeap::new(), has_thread: false }), changed: Condvar::new() };
+
 impl Timers {
-    fn add(&self, until: Instant, waker: Waker) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Reverse(Timer { until, waker }));
-        self.changed.notify_one();
+    /// Returns whether the waker will be woken; not if no thread can be had.
+    fn add(&'static self, until: Instant, waker: &Waker) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.has_thread {
+            let thread = std::thread::Builder::new().name("ringstorm-timers".into());
+            state.has_thread = thread.spawn(|| self.run()).is_ok();
+        }
+        if state.has_thread {
+            state.waiting.push(Reverse(Timer { until, waker: waker.clone() }));
+            self.changed.notify_one();
+        }
+        state.has_thread
+    }
+
+    fn run(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let now = Instant::now();
+            while state.waiting.peek().is_some_and(|Reverse(timer)| timer.until <= now) {
+                if let Some(Reverse(timer)) = state.waiting.pop() {
+                    timer.waker.wake();
+                }
+            }
+            let next = state.waiting.peek().map(|Reverse(timer)| timer.until.saturating_duration_since(now));
+            let (after, outcome) =
+                self.changed.wait_timeout(state, next.unwrap_or(LINGER)).unwrap_or_else(PoisonError::into_inner);
+            state = after;
+            if outcome.timed_out() && state.waiting.is_empty() {
+                // Under the lock: whoever adds a timer now sees that there is no thread any more.
+                state.has_thread = false;
+                return;
+            }
+        }
     }
 }
 
-fn timers_loop(timers: &Timers) {
-    let mut waiting = timers.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let now = Instant::now();
-        while waiting.peek().is_some_and(|Reverse(timer)| timer.until <= now) {
-            if let Some(Reverse(timer)) = waiting.pop() {
-                timer.waker.wake();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::{Sender, channel};
+    use std::task::Wake;
+
+    struct Tell(Sender<()>);
+    impl Wake for Tell {
+        fn wake(self: Arc<Self>) {
+            let _ = self.0.send(());
+        }
+    }
+
+    /// After the thread has ended a new timer starts it again.
+    #[test]
+    fn the_thread_ends_and_comes_back() {
+        for _ in 0..2 {
+            let (told, hears) = channel();
+            let until = Instant::now() + Duration::from_millis(20);
+            assert!(TIMERS.add(until, &Waker::from(Arc::new(Tell(told)))));
+            assert!(hears.recv_timeout(Duration::from_secs(60)).is_ok());
+            assert!(Instant::now() >= until);
+            let has_ended = || !TIMERS.state.lock().unwrap_or_else(PoisonError::into_inner).has_thread;
+            let patience = Instant::now() + Duration::from_secs(60);
+            while !has_ended() {
+                assert!(Instant::now() < patience, "the thread stays");
+                std::thread::sleep(Duration::from_millis(20));
             }
         }
-        waiting = match waiting.peek() {
-            Some(Reverse(timer)) => {
-                let pause = timer.until.saturating_duration_since(now);
-                timers.changed.wait_timeout(waiting, pause).unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => timers.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-        };
     }
 }
