@@ -14,7 +14,7 @@ use crate::harness::*;
 
 const TIMEOUT: (&str, u64) = ("topology.message.timeout.secs", 1);
 /// What a loaded machine may add.
-const SLACK: Duration = Duration::from_millis(700);
+const SLACK: Duration = Duration::from_millis(1500);
 
 fn with_timeout(more: &[(&'static str, Value)]) -> ringstorm_types::config::Config {
     let mut settings = vec![(TIMEOUT.0, TIMEOUT.1.into())];
@@ -61,7 +61,10 @@ fn an_acker_forgets_by_its_own_clock_what_no_spout_knows_of() {
     struct Breaks;
     impl CustomGrouping for Breaks {
         fn choose(&mut self, tuple: &GroupedTuple<'_>, targets: &mut Vec<usize>) {
-            assert!(tuple.get(0).as_u64().is_some_and(|value| value.is_multiple_of(2)), "an odd number");
+            if !tuple.get(0).as_u64().is_some_and(|value| value.is_multiple_of(2)) {
+                // As a panic, but without a backtrace, which would take the time of those who run besides.
+                std::panic::resume_unwind(Box::new("an odd number"));
+            }
             targets.push(0);
         }
     }
