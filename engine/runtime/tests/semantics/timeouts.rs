@@ -113,8 +113,7 @@ fn an_acker_forgets_by_its_own_clock_what_no_spout_knows_of() {
 fn the_memory_of_a_burst_is_given_back_by_the_clock_alone() {
     const COUNT: u64 = 200_000;
     let journal = Arc::<Journal>::default();
-    // The next end of a period shrinks what is empty then; a busy machine may need more than one.
-    let seq = Seq::new(COUNT, &journal).per_call(1000).stays(Duration::from_millis(3300));
+    let seq = Seq::new(COUNT, &journal).per_call(1000).stays(Duration::from_secs(3600));
     let (released, most) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
     let shared = Arc::clone(&released);
     let topology = spout_into(seq, (1, 1), move || AckWhen { released: Arc::clone(&shared), held: Vec::new() });
@@ -132,8 +131,9 @@ fn the_memory_of_a_burst_is_given_back_by_the_clock_alone() {
     wait_for("the memory", || held_bytes() < 64 << 10);
     assert!(most.load(Ordering::Relaxed) > COUNT as usize * 16, "the burst took {most:?} bytes");
     assert!(!running.is_over(), "it was given back while the topology ran");
-    assert_clean(&finish(running));
-    assert_eq!((journal.acks(), journal.fails()), (COUNT, 0));
+    running.request_stop();
+    assert!(finish(running).drained);
+    journal.assert_one_word_per_emit();
 }
 
 /// Keeps what comes until it may ack it all, at a tick.
