@@ -14,11 +14,12 @@ use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
-use crate::report::{ErrorReport, RunReport, Throttle};
+use crate::report::{RunReport, Throttle};
 use crate::worker::assemble::{Fittings, assemble, make_ends};
 use crate::worker::blueprint::{Blueprint, CoresWanted};
-use crate::worker::coordinator::{Coordinator, ErrorListener, Message, Request};
+use crate::worker::coordinator::{Coordinator, Message, Request};
 use crate::worker::cpus;
+use crate::worker::error_thread::{ErrorListener, ErrorThread};
 
 /// Runs topologies in this process, each on cores of its own.
 #[derive(Debug, Default)]
@@ -29,7 +30,8 @@ pub struct LocalCluster {
 /// How to start a topology.
 #[derive(Default)]
 pub struct LocalOptions {
-    /// Called with each error as it happens, on a thread of the run.
+    /// Called with each error as it happens, on a thread of its own. Errors that come faster than it takes them are left to
+    /// the report; at its end a run waits for it for five seconds at most.
     pub on_error: Option<ErrorListener>,
     /// Called with a line for each tuple that a component with `topology.debug` emits, on a thread of its own. Without it
     /// the lines go to standard error. Lines that come faster than they are taken are left out and counted.
@@ -252,7 +254,7 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
         statuses,
         commands,
         messages: inbox,
-        on_error: options.on_error.unwrap_or_else(|| Box::new(|_: &ErrorReport| {})),
+        error_thread: ErrorThread::start(options.on_error),
         errors: Vec::new(),
         error_count: 0,
         throttle,

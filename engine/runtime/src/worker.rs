@@ -7,3 +7,4 @@ pub(crate) mod assemble;
 pub(crate) mod blueprint;
 pub(crate) mod coordinator;
 pub(crate) mod cpus;
+pub(crate) mod error_thread;

@@ -9,7 +9,6 @@
 //! Threading: a thread of its own that sleeps between events. Errors: a fatal failure of user code ends the run with
 //! it; a core that ends by itself is a fault of the runtime and ends the run too.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, Outcome, RunReport};
 use crate::worker::blueprint::Blueprint;
+use crate::worker::error_thread::ErrorThread;
 use ringstorm_types::ComponentId;
 use ringstorm_types::topology::ComponentKind;
 use std::sync::atomic::Ordering;
@@ -54,15 +54,12 @@ pub(crate) enum Message {
     Owner(Request),
 }
 
-/// Called with each error as it happens.
-pub(crate) type ErrorListener = Box<dyn FnMut(&ErrorReport) + Send>;
-
 pub(crate) struct Coordinator {
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) statuses: Vec<Arc<CoreStatus>>,
     pub(crate) commands: Vec<Arc<CommandBox>>,
     pub(crate) messages: Receiver<Message>,
-    pub(crate) on_error: ErrorListener,
+    pub(crate) error_thread: ErrorThread,
     pub(crate) errors: Vec<ErrorReport>,
     pub(crate) error_count: u64,
     pub(crate) throttle: crate::report::Throttle,
@@ -150,6 +147,7 @@ impl Coordinator {
         let snapshots = self.snapshots(SNAPSHOT_TIMEOUT);
         let (pending, in_flight) = self.left();
         self.end_cores(&snapshots);
+        self.error_thread.end();
         let outcome = match self.fatal.take() {
             Some(text) => Outcome::Failed(text),
             None if self.stop_requested => Outcome::Stopped,
@@ -324,10 +322,7 @@ impl Coordinator {
             return;
         }
         let report = ErrorReport { component, task, text, fatal, since_start: self.started.elapsed() };
-        // A listener that panics is not called again; the run goes on, since none of its own code has failed.
-        if std::panic::catch_unwind(AssertUnwindSafe(|| (self.on_error)(&report))).is_err() {
-            self.on_error = Box::new(|_| {});
-        }
+        self.error_thread.tell(&report);
         if self.errors.len() < ERRORS_KEPT {
             self.errors.push(report);
         }

@@ -193,10 +193,42 @@ fn a_bad_listener_holds_no_data_and_ends_nothing() {
     assert_eq!(error_count(&report), 5000);
 }
 
+/// Errors that come faster than the listener takes them keep nobody from stopping the run or asking for its numbers.
+fn a_slow_listener_holds_up_no_stop() {
+    let mut topology = TopologyBuilder::new();
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(0, &journal).stays(Duration::from_secs(600));
+    topology.spout("numbers", move || seq.clone());
+    let loud = || {
+        ends(|input, collector| {
+            collector.report_error("something");
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("loud", loud).shuffle_grouping("numbers").tick_every(Duration::from_millis(2));
+    let options = LocalOptions {
+        on_error: Some(Box::new(|_| std::thread::sleep(Duration::from_millis(200)))),
+        ..LocalOptions::default()
+    };
+    let settings = config(&[("topology.max.error.report.per.interval", 100_000.into())]);
+    let running = start_with(topology, &settings, options);
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = Instant::now();
+    assert!(!running.snapshots().is_empty());
+    running.request_stop();
+    let report = finish(running);
+    assert_eq!((report.drained, &report.outcome), (true, &Outcome::Stopped));
+    // The listener has five seconds for what was queued.
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert!(error_count(&report) > 20);
+}
+
 /// These mostly wait.
 #[test]
 fn while_others_sleep() {
     at_once![
+        a_slow_listener_holds_up_no_stop,
         a_stop_counts_what_was_not_acked,
         a_stop_does_not_wait_for_a_bolt_that_sleeps_on_its_core,
         a_stop_does_not_wait_for_a_blocking_bolt_that_sleeps,
