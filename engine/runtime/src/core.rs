@@ -30,6 +30,7 @@ pub(crate) mod output;
 pub(crate) mod reports;
 mod rest;
 pub(crate) mod shuffle;
+pub(crate) mod small_random;
 mod snapshot;
 pub(crate) mod spout_executor;
 mod spout_rebuild;

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::core::grouper::SmallRandom;
+use crate::core::small_random::SmallRandom;
 use crate::core::transfer::{Transfer, UNKNOWN_US};
 
 /// Waiting work below which targets count as equally loaded, in microseconds.
