@@ -9,24 +9,29 @@ use ringstorm_runtime::{Declarer, Next, Result, Spout, SpoutCollector, TopologyB
 use ringstorm_types::MessageId;
 
 use crate::harness::*;
-use crate::{alone, cpu_share};
+use crate::{alone, cpu_share, long_soak_time};
 
 /// Storm's B074: 500 executors and a tuple now and then.
 #[test]
 fn five_hundred_idle_executors_use_no_cpu_and_answer_at_once() {
     let _turn = alone();
+    let (pace, window) = match long_soak_time() {
+        Some(time) => (Duration::from_secs(10), time),
+        None => (Duration::from_millis(120), Duration::from_millis(700)),
+    };
+    let count = (window.as_millis() / pace.as_millis()) as u64 + 3;
     for settings in [&[][..], &[("ringstorm.worker.cores", 7.into())]] {
         let journal = Arc::<Journal>::default();
         let mut topology = TopologyBuilder::new();
-        let seq = Seq::new(9, &journal).paced(Duration::from_millis(120));
+        let seq = Seq::new(count, &journal).paced(pace);
         topology.spout("seldom", move || seq.clone());
         topology.bolt("many", relay).parallelism(499).shuffle_grouping("seldom");
         topology.bolt("last", || slow(Duration::ZERO)).shuffle_grouping("many");
         let running = start(topology, &config(settings));
         wait_for("the first tuple", || journal.acks() > 0);
-        let share = cpu_share(Duration::from_millis(700));
+        let share = cpu_share(window);
         assert_clean(&finish(running));
-        journal.assert_all_acked_once(9);
+        journal.assert_all_acked_once(count);
         let mut times: Vec<Duration> = journal.fates().values().filter_map(|fate| fate.told_after).collect();
         times.sort_unstable();
         eprintln!("500 idle executors use {:.2} % of a CPU; tuples took {times:?}", 100.0 * share);
