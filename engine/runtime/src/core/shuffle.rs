@@ -24,7 +24,8 @@ const LOAD_REFRESH_EMITS: u32 = 64;
 const BLOCKED_WAIT_US: u64 = 20_000;
 /// Tuples for a target of unknown speed, while there are others.
 const UNKNOWN_SENT_MAX: u32 = 16;
-/// The waiting work of a target that has got so many: more than any that is known, less than of one that cannot be reached.
+/// The waiting work of a target that has got so many or whose ring is full: more than any that is known, and the same for
+/// all of them, since nothing tells them apart.
 const UNKNOWN_WAIT_US: u32 = u32::MAX / 4;
 
 /// Over a random permutation of the tasks, round robin from position 1, as Storm's.
@@ -57,8 +58,8 @@ struct Target {
 impl Target {
     fn expected_us(&self) -> u32 {
         match self.tuple_us {
-            UNKNOWN_US if self.sent <= UNKNOWN_SENT_MAX => self.blocked_us,
-            UNKNOWN_US => UNKNOWN_WAIT_US.saturating_add(self.blocked_us),
+            UNKNOWN_US if self.sent <= UNKNOWN_SENT_MAX && self.blocked_us == 0 => 0,
+            UNKNOWN_US => UNKNOWN_WAIT_US,
             _ => self.queued_us().saturating_add(self.blocked_us),
         }
     }
@@ -83,8 +84,6 @@ impl Target {
         self.tuple_us = board.tuple_us[task].load(Ordering::Relaxed);
         self.blocked_us = if transfer.has_way(self.task) {
             0
-        } else if self.tuple_us == UNKNOWN_US {
-            u32::MAX
         } else {
             let bytes = transfer.outlet_of(self.task).map_or(0, |outlet| transfer.outlets[outlet as usize].bytes());
             (bytes as u64).saturating_add(BLOCKED_WAIT_US).min(u64::from(u32::MAX)) as u32
@@ -167,7 +166,7 @@ mod tests {
     fn shuffle(waits_us: &[(u32, u32)]) -> Shuffle {
         let mut shuffle = Shuffle::new((0..waits_us.len() as u32).collect(), true, &mut SmallRandom::new(1));
         for target in &mut shuffle.targets {
-            (target.blocked_us, target.tuple_us) = waits_us[target.task as usize];
+            (target.wait_us, target.tuple_us) = waits_us[target.task as usize];
         }
         shuffle
     }
@@ -204,8 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_reached_gets_nothing_unless_none_can() {
-        assert_eq!(choose(&mut shuffle(&[(u32::MAX, 0), (0, 0)]), 10), [0, 10]);
-        assert_eq!(choose(&mut shuffle(&[(u32::MAX, 0), (u32::MAX, 0)]), 10), [5, 5]);
+    fn one_whose_ring_is_full_gets_little_while_others_are_fast() {
+        let mut full_and_fast = shuffle(&[(0, 1_000), (0, 1_000)]);
+        full_and_fast.targets.iter_mut().filter(|target| target.task == 0).for_each(|full| full.blocked_us = 30_000);
+        let chosen = choose(&mut full_and_fast, 40);
+        assert!(chosen[0] <= 15, "{chosen:?}");
+        let mut full_and_slow = shuffle(&[(0, 0), (0, 50_000)]);
+        full_and_slow.targets.iter_mut().filter(|target| target.task == 0).for_each(|full| full.blocked_us = 30_000);
+        let chosen = choose(&mut full_and_slow, 40);
+        assert!(chosen[1] <= 2, "{chosen:?}");
     }
 }

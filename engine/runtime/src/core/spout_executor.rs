@@ -23,6 +23,9 @@ pub(crate) type SpoutFactory = Arc<dyn Fn() -> Box<dyn Spout> + Send + Sync>;
 
 /// Rounds over the tasks in one slice.
 const SLICE_CALLS: u32 = 256;
+/// The same where targets may wait: how fast they are is known only when a call has ended, and all of a slice may go to one
+/// of them.
+const SLICE_CALLS_TO_WAITING: u32 = 32;
 const SLICE_NS: u64 = 20_000;
 /// Calls between two clock readings; adapts as for bolts.
 const CHUNK_CALLS_MIN: u32 = 16;
@@ -56,6 +59,7 @@ pub(crate) struct SpoutExecutor {
     /// Emits of the next slice at most. A spout that has little is asked for one tuple, which leaves before it is asked
     /// again; the slice grows while it has more.
     slice_calls: u32,
+    slice_calls_max: u32,
     pub(crate) failed: Vec<TaskFailure>,
     pub(super) failure_limit: u32,
 }
@@ -69,6 +73,8 @@ pub(crate) struct SpoutSettings {
     pub(crate) failure_limit: u32,
     /// It has a thread of its own, since its code may wait.
     pub(crate) may_wait: bool,
+    /// Some of its targets have threads of their own, since their code may wait.
+    pub(crate) feeds_waiting: bool,
 }
 
 impl SpoutExecutor {
@@ -105,6 +111,7 @@ impl SpoutExecutor {
             next_task: 0,
             chunk_calls: 1,
             slice_calls: 1,
+            slice_calls_max: if settings.feeds_waiting { SLICE_CALLS_TO_WAITING } else { SLICE_CALLS },
             failed: Vec::new(),
             failure_limit: settings.failure_limit,
         }
@@ -236,7 +243,7 @@ impl SpoutExecutor {
             if !go_on {
                 // A spout that is held has more than it may emit.
                 if self.gate.is_open(transfer) {
-                    self.slice_calls = calls.clamp(1, SLICE_CALLS);
+                    self.slice_calls = calls.clamp(1, self.slice_calls_max);
                 }
                 return progress;
             }
@@ -252,7 +259,7 @@ impl SpoutExecutor {
             };
         }
         if calls >= slice_calls {
-            self.slice_calls = (2 * slice_calls).min(SLICE_CALLS);
+            self.slice_calls = (2 * slice_calls).min(self.slice_calls_max);
         }
         progress
     }

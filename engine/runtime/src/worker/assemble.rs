@@ -374,7 +374,12 @@ impl CoreBuilder<'_> {
             let (roots, near) = self.first_roots(task_number(context.task) as u32);
             SpoutTask::new(make(component, || factory()), output, Tracker::new(roots, near), context)
         });
+        let gate_routes = blueprint.gate_routes(component);
+        let thread_of = |task: &u32| &blueprint.threads[blueprint.thread_of_task[*task as usize]];
+        let mut targets = gate_routes.iter().flat_map(|route| &*route.tasks);
+        let feeds_waiting = targets.any(|task| thread_of(task).host == Host::Thread);
         let settings = SpoutSettings {
+            feeds_waiting,
             max_pending: blueprint.max_pending(&self.component_config(component)).unwrap_or(usize::MAX),
             timeout_ns: blueprint.timeout_ns,
             failure_limit: blueprint.failure_limit,
@@ -386,7 +391,7 @@ impl CoreBuilder<'_> {
             blueprint.component_numbers[task_number(id.first)],
             task_number(id.first) as u32,
             tasks.collect(),
-            Gate::new(blueprint.gate_routes(component)),
+            Gate::new(gate_routes),
             Arc::clone(factory),
             settings,
             now_ns,
