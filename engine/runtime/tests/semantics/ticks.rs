@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ringstorm_runtime::metrics::ExecutorSnapshot;
 use ringstorm_runtime::metrics::InputSnapshot;
 use ringstorm_runtime::{Bolt, BoltCollector, Input, Result, TopologyBuilder};
 use ringstorm_types::TaskId;
@@ -80,7 +81,11 @@ fn ticks_do_not_pile_up_before_a_bolt_that_is_held() {
     let taken = held.inputs.iter().map(|input| input.executed).sum::<u64>();
     let numbers =
         held.inputs.iter().filter(|input| input.component == "numbers").map(|input| input.executed).sum::<u64>();
-    let from_spout = transferred(&snapshots) - held.outputs[0].transferred;
+    // Cores answer one after the other: what has come in is read before what was sent.
+    let sent_by_spout = |executor: &&ExecutorSnapshot| executor.component == "numbers";
+    let later = running.snapshots();
+    let spout = later.iter().flat_map(|core| &core.executors).find(sent_by_spout).unwrap();
+    let from_spout = spout.outputs.iter().map(|output| output.transferred).sum::<u64>();
     let waiting = held.receive_queue.population as u64;
     assert!(
         waiting <= from_spout - numbers + 1,
