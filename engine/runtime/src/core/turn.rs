@@ -40,6 +40,10 @@ impl Core {
         let mut progress = false;
         if self.commands.is_waiting() {
             self.obey();
+            if self.stopping {
+                // The tasks are gone: what still lies in rings and inboxes is nobody's.
+                return true;
+            }
             progress = true;
         }
         progress |= self.read_control();
