@@ -1,3 +1,5 @@
+//! A misspelled, repeated or misplaced `tuple` attribute is refused where it stands.
+
 #[derive(ringstorm_tuple::Tuple)]
 #[tuple(krate = ringstorm_tuple)]
 struct Misspelled {

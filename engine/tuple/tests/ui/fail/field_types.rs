@@ -1,3 +1,5 @@
+//! Types whose size or meaning differs between machines are no fields, and the error names what to use.
+
 #[derive(ringstorm_tuple::Tuple)]
 #[tuple(crate = ringstorm_tuple)]
 struct Machine {

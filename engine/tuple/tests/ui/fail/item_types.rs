@@ -1,3 +1,5 @@
+//! What is not a field is no item of a list either, and the error says which types are.
+
 use std::time::Duration;
 
 fn is_field<F: ringstorm_tuple::Field>() {}

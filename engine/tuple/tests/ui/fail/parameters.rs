@@ -1,3 +1,5 @@
+//! A tuple has one layout: no type or const parameters, and one lifetime at most.
+
 #[derive(ringstorm_tuple::Tuple)]
 #[tuple(crate = ringstorm_tuple)]
 struct Generic<T> {

@@ -1,3 +1,5 @@
+//! Only a struct with named fields is a tuple, since its fields are those of its stream.
+
 #[derive(ringstorm_tuple::Tuple)]
 #[tuple(crate = ringstorm_tuple)]
 struct Word(String, u64);

@@ -1,3 +1,5 @@
+//! An enum that is a field has variants without data, not too many of them, and no parameters.
+
 #[derive(ringstorm_tuple::TupleField, Clone, Copy, Debug)]
 #[tuple(crate = ringstorm_tuple)]
 enum Shape {

@@ -1,3 +1,5 @@
+//! A view borrows from its payload and cannot be kept beyond it.
+
 use ringstorm_tuple::Tuple;
 
 #[derive(ringstorm_tuple::Tuple)]
