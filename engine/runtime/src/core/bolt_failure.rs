@@ -10,7 +10,7 @@ use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::Input;
 use crate::core::bolt_executor::BoltExecutor;
-use crate::core::failure::{TaskFailure, drop_safely, panic_text, too_often};
+use crate::core::failure::{TaskFailure, drop_safely, rebuild_failed, too_often};
 use crate::core::transfer::Transfer;
 
 impl BoltExecutor {
@@ -44,17 +44,7 @@ impl BoltExecutor {
             *bolt = factory();
             bolt.prepare(context)
         }));
-        match rebuilt {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                text = format!("{text}; rebuilding it failed: {error}");
-                fatal = true;
-            }
-            Err(panic) => {
-                text = format!("{text}; rebuilding it panicked: {}", panic_text(&*panic));
-                fatal = true;
-            }
-        }
+        fatal |= rebuild_failed(&mut text, "rebuilding it", rebuilt);
         self.has_given_up |= fatal;
         let task = task.context.task;
         self.failed.push(TaskFailure { component: self.component.clone(), task, text, fatal });

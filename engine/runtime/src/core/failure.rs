@@ -46,6 +46,17 @@ pub(crate) fn drop_safely(value: impl Sized) -> Option<String> {
     dropped.err().map(|panic| format!("panicked: {}", panic_text(&*panic)))
 }
 
+/// What came of rebuilding a task: adds to `text` what went wrong in `doing` it, and returns whether something did.
+pub(crate) fn rebuild_failed(text: &mut String, doing: &str, rebuilt: std::thread::Result<crate::Result>) -> bool {
+    let why = match rebuilt {
+        Ok(Ok(())) => return false,
+        Ok(Err(error)) => format!("failed: {error}"),
+        Err(panic) => format!("panicked: {}", panic_text(&*panic)),
+    };
+    text.push_str(&format!("; {doing} {why}"));
+    true
+}
+
 /// What a panic said.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic

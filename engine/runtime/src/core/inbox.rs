@@ -17,23 +17,21 @@ impl Core {
         executor.inbox.population_max = executor.inbox.population_max.max(queued);
         let wait_ns = executor.tuple_ns.saturating_mul(queued as u64);
         let wait_us = u32::try_from(wait_ns / 1000).unwrap_or(u32::MAX);
-        let tuple_us = match executor.tuple_ns {
-            0 => UNKNOWN_US,
-            known_ns => (known_ns / 1000).min(u64::from(UNKNOWN_US - 1)) as u32,
-        };
+        // Before the first call has ended nobody knows how slow it is.
+        let is_unknown = executor.tuple_ns == 0;
+        let tuple_us =
+            if is_unknown { UNKNOWN_US } else { (executor.tuple_ns / 1000).min(u64::from(UNKNOWN_US - 1)) as u32 };
         executor.inbox.estimates = executor.inbox.estimates.wrapping_add(1);
         let estimate = executor.inbox.estimates;
         let over_limit = bytes > transfer.limits.cycle_bytes_max;
+        let board = &transfer.board;
         for task in executor.id.tasks() {
             let task = task.0 as usize;
-            let board = &transfer.board;
             board.wait_us[task].store(wait_us, Ordering::Relaxed);
             board.tuple_us[task].store(tuple_us, Ordering::Relaxed);
             board.estimates[task].store(estimate, Ordering::Relaxed);
-            transfer.board.over_limit[task].store(over_limit, Ordering::Relaxed);
+            board.over_limit[task].store(over_limit, Ordering::Relaxed);
         }
-        // Before the first call has ended nobody knows how slow it is.
-        let is_unknown = executor.tuple_ns == 0;
         let too_slow =
             queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS || queued > INBOX_TUPLES_UNKNOWN && is_unknown;
         let paused = self.paused[index];

@@ -5,8 +5,7 @@
 //! tuples and no more. Others that send to it see their own share alone; the next estimate corrects it.
 //!
 //! Invariants: a target whose ring is full is chosen only if the others are far slower, and ever less the more waits for
-//! its ring; locality never binds to a target that is
-//! overloaded, since local targets are judged like all others.
+//! its ring; locality never binds to a target that is overloaded, since local targets are judged like all others.
 //!
 //! Threading: each emitting task has its own; it reads the worker's board of hints.
 
@@ -123,7 +122,9 @@ impl Shuffle {
             if self.uneven {
                 self.skip_loaded();
             }
-            self.targets[self.cursor].sent += 1;
+            let sent = &mut self.targets[self.cursor].sent;
+            // For as long as the speed is unknown it is never set back.
+            *sent = sent.saturating_add(1);
         }
         self.targets[self.cursor].task
     }

@@ -8,7 +8,7 @@ use ringstorm_acking::Pending;
 
 use crate::api::collector::SpoutCollector;
 use crate::api::spout::{Next, Spout};
-use crate::core::failure::{drop_safely, panic_text, too_often};
+use crate::core::failure::{drop_safely, rebuild_failed, too_often};
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::spout_task::{BACK_OFF_FIRST_NS, Wait};
 use crate::core::transfer::Transfer;
@@ -58,17 +58,7 @@ impl SpoutExecutor {
             }
             Ok::<(), crate::BoxError>(())
         }));
-        match rebuilt {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                text = format!("{text}; opening it again failed: {error}");
-                fatal = true;
-            }
-            Err(panic) => {
-                text = format!("{text}; opening it again panicked: {}", panic_text(&*panic));
-                fatal = true;
-            }
-        }
+        fatal |= rebuild_failed(&mut text, "opening it again", rebuilt);
         // A source that fails at once must not keep its core from everything else.
         task.wait = if fatal { Wait::Finished } else { Wait::Until(transfer.now_ns + BACK_OFF_FIRST_NS) };
         self.report(index, text, fatal);

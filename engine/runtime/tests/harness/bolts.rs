@@ -1,6 +1,7 @@
 //! The bolts of most tests.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,18 @@ where
 pub(crate) fn relay() -> impl Bolt {
     passes(|input, collector| {
         collector.emit(input, &Number { value: input.view::<Number>()?.value() });
+        collector.ack(input);
+        Ok(())
+    })
+}
+
+/// Acks numbers that must come as 0, 1, 2 and so on, and shows how many have come.
+pub(crate) fn counts_in_order(seen: Arc<AtomicU64>) -> impl Bolt {
+    let mut next = 0;
+    ends(move |input, collector| {
+        assert_eq!(input.view::<Number>()?.value(), next);
+        next += 1;
+        seen.store(next, Ordering::Relaxed);
         collector.ack(input);
         Ok(())
     })

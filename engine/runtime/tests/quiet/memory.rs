@@ -268,17 +268,7 @@ fn an_iterator_of_millions_needs_no_memory() {
         topology.spout("once", move || seq.clone());
         topology.flat_map("millions", || Millions).shuffle_grouping("once");
         let shared = Arc::clone(&seen);
-        let count = move || {
-            let (seen, mut next) = (Arc::clone(&shared), 0);
-            ends(move |input, collector| {
-                assert_eq!(input.view::<Number>()?.value(), next);
-                next += 1;
-                seen.store(next, Ordering::Relaxed);
-                collector.ack(input);
-                Ok(())
-            })
-        };
-        topology.bolt("count", count).shuffle_grouping("millions");
+        topology.bolt("count", move || counts_in_order(Arc::clone(&shared))).shuffle_grouping("millions");
         let before = resident_bytes();
         let settings = [("ringstorm.worker.cores", cores.into()), ("topology.acker.executors", ackers.into())];
         let running = start(topology, &config(&settings));

@@ -128,17 +128,7 @@ fn one_call_may_emit_millions() {
         };
         topology.bolt("burst", burst).shuffle_grouping("once");
         let shared = Arc::clone(&seen);
-        let count = move || {
-            let (seen, mut next) = (Arc::clone(&shared), 0);
-            ends(move |input, collector| {
-                assert_eq!(input.view::<Number>()?.value(), next);
-                next += 1;
-                seen.store(next, Ordering::Relaxed);
-                collector.ack(input);
-                Ok(())
-            })
-        };
-        topology.bolt("count", count).shuffle_grouping("burst");
+        topology.bolt("count", move || counts_in_order(Arc::clone(&shared))).shuffle_grouping("burst");
         let settings = [("ringstorm.worker.cores", cores.into()), ("topology.acker.executors", ackers.into())];
         assert_clean(&run(topology, &config(&settings)));
         assert_eq!(seen.load(Ordering::Relaxed), COUNT);

@@ -163,6 +163,15 @@ fn a_stop_handle_works_from_anywhere_and_more_than_once() {
     handle.stop();
 }
 
+/// Reports an error for each tuple.
+fn loud() -> impl Bolt {
+    ends(|input, collector| {
+        collector.report_error("something");
+        collector.ack(input);
+        Ok(())
+    })
+}
+
 /// Whoever listens to errors may be slow, or panic: the run does not care.
 #[test]
 fn a_bad_listener_holds_no_data_and_ends_nothing() {
@@ -170,13 +179,6 @@ fn a_bad_listener_holds_no_data_and_ends_nothing() {
     let mut topology = TopologyBuilder::new();
     let seq = Seq::new(5000, &journal);
     topology.spout("numbers", move || seq.clone());
-    let loud = || {
-        ends(|input, collector| {
-            collector.report_error("something");
-            collector.ack(input);
-            Ok(())
-        })
-    };
     topology.bolt("loud", loud).parallelism(2).shuffle_grouping("numbers");
     let mut calls = 0;
     let options = LocalOptions {
@@ -199,13 +201,6 @@ fn a_slow_listener_holds_up_no_stop() {
     let journal = Arc::<Journal>::default();
     let seq = Seq::new(0, &journal).stays(Duration::from_secs(600));
     topology.spout("numbers", move || seq.clone());
-    let loud = || {
-        ends(|input, collector| {
-            collector.report_error("something");
-            collector.ack(input);
-            Ok(())
-        })
-    };
     topology.bolt("loud", loud).shuffle_grouping("numbers").tick_every(Duration::from_millis(2));
     let options = LocalOptions {
         on_error: Some(Box::new(|_| std::thread::sleep(Duration::from_millis(200)))),
