@@ -3,7 +3,8 @@
 //! It covers `span` sequence numbers from `base` on; the slots of all others are zero, and the slot of `base` is never
 //! closed. Its size follows the open roots: when it is full but fewer than one in eight slots is open, the lower half
 //! moves to the [`Stragglers`] instead of the ring doubling, so that one old open root cannot hold a large ring. It
-//! never has more than [`MAX_CAPACITY`] slots (64 MiB, with half a million or more open roots).
+//! never has more than [`MAX_CAPACITY`] slots (64 MiB, with half a million or more open roots). A large ring that is
+//! nearly empty for two laps halves at least: each root of a lap would ask for a line that no cache holds any more.
 
 use super::entry::Entry;
 use super::stragglers::Stragglers;
@@ -15,6 +16,8 @@ pub(super) const MAX_CAPACITY: usize = 1 << 22;
 const MIN_CAPACITY: usize = 256;
 /// Below this many slots a window always doubles.
 const STRAGGLING_CAPACITY: usize = 1024;
+/// Up to this many slots a cache holds the window, so that it costs nothing to be too large.
+const CACHED_CAPACITY: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub(super) struct Window {
@@ -23,6 +26,8 @@ pub(super) struct Window {
     span: u64,
     /// How many slots are open.
     pub(super) open: usize,
+    /// It was nearly empty at the end of the last lap.
+    was_nearly_empty: bool,
 }
 
 impl Window {
@@ -65,8 +70,8 @@ impl Window {
     /// Moves over `count` roots at the base whose slots the caller has zeroed.
     #[inline]
     pub(super) fn pass(&mut self, count: u64) {
-        self.base = step(self.base, count);
         self.span -= count;
+        self.move_base(step(self.base, count));
     }
 
     /// Moves the base over closed roots.
@@ -83,7 +88,30 @@ impl Window {
             *slot = Entry::default();
             (base, span) = (step(base, 1), span - 1);
         }
-        (self.base, self.span) = (base, span);
+        self.span = span;
+        self.move_base(base);
+    }
+
+    #[inline]
+    fn move_base(&mut self, base: u64) {
+        let before = std::mem::replace(&mut self.base, base);
+        let capacity = self.slots.len();
+        if capacity > CACHED_CAPACITY && (before ^ base) & !(capacity as u64 - 1) != 0 {
+            self.end_lap();
+        }
+    }
+
+    #[cold]
+    fn end_lap(&mut self) {
+        let is_nearly_empty = self.is_nearly_empty();
+        if std::mem::replace(&mut self.was_nearly_empty, is_nearly_empty) && is_nearly_empty {
+            self.was_nearly_empty = false;
+            self.resize((self.span as usize * 4).next_power_of_two().max(CACHED_CAPACITY));
+        }
+    }
+
+    fn is_nearly_empty(&self) -> bool {
+        self.span * 8 <= self.slots.len() as u64
     }
 
     /// Extends the window to `last`, unless that lies below its base. For lack of room this may move the base up, at
@@ -148,7 +176,7 @@ impl Window {
     pub(super) fn shrink(&mut self, idle: bool) {
         if self.span == 0 && idle {
             self.slots = Vec::new();
-        } else if self.slots.len() > MIN_CAPACITY && self.span * 8 <= self.slots.len() as u64 {
+        } else if self.slots.len() > MIN_CAPACITY && self.is_nearly_empty() {
             self.resize(((self.span as usize * 2).next_power_of_two()).max(MIN_CAPACITY));
         }
     }

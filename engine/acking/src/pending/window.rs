@@ -2,7 +2,8 @@
 //!
 //! It covers `span` sequence numbers from `base` on; the bit of `base` is set unless the span is 0, and the bits of
 //! all slots outside are clear. Doubled when full; but when fewer than one in eight slots is pending, or at
-//! [`MAX_CAPACITY`] slots, the lower half is handed out instead, for the owner to keep elsewhere.
+//! [`MAX_CAPACITY`] slots, the lower half is handed out instead, for the owner to keep elsewhere. A large ring that is
+//! nearly empty for two laps shrinks, so that a cache holds it.
 
 use crate::root::{ahead, step};
 
@@ -12,6 +13,8 @@ const MAX_CAPACITY: usize = 1 << 22;
 const MIN_CAPACITY: usize = 256;
 /// Below this many slots a window always doubles.
 const STRAGGLING_CAPACITY: usize = 1024;
+/// Up to this many slots a cache holds the window, so that it costs nothing to be too large.
+const CACHED_CAPACITY: usize = 1 << 15;
 
 #[derive(Debug, Default)]
 pub(super) struct Window {
@@ -21,6 +24,8 @@ pub(super) struct Window {
     span: u64,
     /// How many are pending.
     count: usize,
+    /// It was nearly empty at the end of the last lap.
+    was_nearly_empty: bool,
 }
 
 impl Window {
@@ -156,7 +161,7 @@ impl Window {
 
     /// Gives memory back if the window is much larger than what it covers.
     pub(super) fn shrink(&mut self) {
-        if self.message_ids.len() > MIN_CAPACITY && self.span * 8 <= self.message_ids.len() as u64 {
+        if self.message_ids.len() > MIN_CAPACITY && self.is_nearly_empty() {
             self.resize((self.span as usize * 2).next_power_of_two().max(MIN_CAPACITY));
         }
     }
@@ -173,6 +178,7 @@ impl Window {
     /// Moves the base to the lowest pending message.
     #[inline]
     fn advance(&mut self) {
+        let before = self.base;
         while self.span > 0 {
             let word = self.bits[self.slot(self.base) / 64] >> (self.base % 64);
             if word & 1 != 0 {
@@ -183,6 +189,22 @@ impl Window {
             self.base = step(self.base, skip);
             self.span -= skip;
         }
+        let capacity = self.message_ids.len();
+        if capacity > CACHED_CAPACITY && (before ^ self.base) & !(capacity as u64 - 1) != 0 {
+            self.end_lap();
+        }
+    }
+
+    #[cold]
+    fn end_lap(&mut self) {
+        let is_nearly_empty = self.is_nearly_empty();
+        if std::mem::replace(&mut self.was_nearly_empty, is_nearly_empty) && is_nearly_empty {
+            self.resize((self.span as usize * 4).next_power_of_two().max(CACHED_CAPACITY));
+        }
+    }
+
+    fn is_nearly_empty(&self) -> bool {
+        self.span * 8 <= self.message_ids.len() as u64
     }
 
     #[cold]
