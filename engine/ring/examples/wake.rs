@@ -67,6 +67,12 @@ fn one_thread() {
     let (mut producer, mut consumer) = ring::<u64>(64).expect("a power of two");
     time("poll of an empty ring", 1_000_000, || assert_eq!(consumer.poll(64, |_| {}), 0));
     time("has_available", 1_000_000, || assert!(!black_box(&consumer).has_available()));
+    for count in [16, 32, 128, 512] {
+        let rings: Vec<_> = (0..count).map(|_| ring::<u64>(64).expect("a power of two")).collect();
+        time(&format!("has_available of {count} empty rings, together"), 100_000, || {
+            assert!(!black_box(&rings).iter().any(|(_, consumer)| consumer.has_available()));
+        });
+    }
     time("consumer_has_read_all, yes (known)", 1_000_000, || assert!(black_box(&producer).consumer_has_read_all()));
     producer.try_publish(&mut 1).expect("there is room");
     time("consumer_has_read_all, no", 1_000_000, || assert!(!black_box(&producer).consumer_has_read_all()));

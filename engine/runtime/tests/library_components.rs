@@ -352,3 +352,16 @@ fn a_wake_up_while_nothing_may_be_emitted_is_not_lost() {
     }
     assert_eq!(run.wait().outcome, Outcome::Completed);
 }
+
+#[test]
+fn what_a_spout_cannot_emit_is_reported_once() {
+    let mut topology = TopologyBuilder::new();
+    let long: &'static str = "x".repeat(2048).leak();
+    topology.spout_fn("words", move || [Word { word: "short" }, Word { word: long }]);
+    topology.for_each_fn("take", |_| Ok(())).shuffle_grouping("words");
+    let mut config = config(1);
+    config.set("topology.tuple.max.bytes", 1024, Origin::TOPOLOGY);
+    let report = run(topology, &config);
+    assert_eq!(report.error_count, 1, "{:?}", report.errors);
+    assert!(report.errors[0].text.contains("1024"), "{:?}", report.errors);
+}

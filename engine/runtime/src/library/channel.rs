@@ -302,7 +302,7 @@ impl<T: Tuple + Send + 'static> Source for ChannelSource<T> {
                 completer.complete(Err(DeliveryError::Failed(death.reason)));
                 None
             }
-            None => Some(death.to_string()),
+            None => (!death.is_reported).then(|| death.to_string()),
         }
     }
 

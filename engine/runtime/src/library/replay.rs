@@ -65,7 +65,7 @@ pub trait Source: 'static {
     /// The message was given up: the place to store it elsewhere. Returns what is reported as an error, if anything.
     fn dead_letter(&mut self, message: Self::Message, death: DeadLetter) -> Option<String> {
         let _ = message;
-        Some(death.to_string())
+        (!death.is_reported).then(|| death.to_string())
     }
 
     /// Called once at the end of an orderly stop.
@@ -96,11 +96,13 @@ pub struct DeadLetter {
     pub reason: FailReason,
     /// How often it failed, not counting losses with a worker.
     pub failures: u32,
+    /// The failure is among the errors of this spout already: its own emit was refused.
+    pub is_reported: bool,
 }
 
 impl std::fmt::Display for DeadLetter {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { reason, failures } = self;
+        let Self { reason, failures, .. } = self;
         write!(formatter, "a message was given up after {failures} failures; the last reason: {reason}")
     }
 }
@@ -270,7 +272,8 @@ impl<S: Source> Spout for ReplayingSpout<S> {
             && let Some(message) = self.held.remove(id.0)
         {
             self.counts.dead += 1;
-            self.reports.extend(self.source.dead_letter(message, DeadLetter { reason, failures }));
+            self.reports
+                .extend(self.source.dead_letter(message, DeadLetter { reason, failures, is_reported: refused }));
         }
     }
 

@@ -16,7 +16,15 @@ pub(crate) use journal::*;
 pub(crate) use running::*;
 pub(crate) use seq::*;
 
+use std::time::Duration;
+
 use ringstorm_tuple::Tuple;
+
+/// For how long a test that can be had in long was asked to run, if it was.
+pub(crate) fn long_soak_time() -> Option<Duration> {
+    let seconds = std::env::var("RINGSTORM_SOAK_SECS").ok()?.parse().ok()?;
+    Some(Duration::from_secs_f64(seconds))
+}
 
 /// The tuple of most tests.
 #[derive(Tuple, Clone, Copy)]

@@ -9,7 +9,9 @@ use ringstorm_runtime::{
 use ringstorm_types::config::{Config, Origin};
 
 /// A run that takes longer hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+fn hangs_after() -> Duration {
+    Duration::from_secs(60) + 2 * super::long_soak_time().unwrap_or_default()
+}
 
 /// A configuration with two cores and what is given.
 pub(crate) fn config(settings: &[(&str, serde_json::Value)]) -> Config {
@@ -37,7 +39,7 @@ pub(crate) fn run(topology: TopologyBuilder, config: &Config) -> RunReport {
 
 /// Waits for the end; a hang fails the test and says where everything stands.
 pub(crate) fn finish(running: RunningTopology) -> RunReport {
-    let until = Instant::now() + HANGS_AFTER;
+    let until = Instant::now() + hangs_after();
     while !running.is_over() {
         if Instant::now() > until {
             let snapshots = running.snapshots();
@@ -52,7 +54,7 @@ pub(crate) fn finish(running: RunningTopology) -> RunReport {
 
 /// Waits until something is so.
 pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + HANGS_AFTER;
+    let until = Instant::now() + hangs_after();
     while !is_so() {
         assert!(Instant::now() < until, "waited in vain for {what}");
         std::thread::sleep(Duration::from_micros(500));

@@ -9,7 +9,7 @@ use ringstorm_runtime::{Declarer, Next, Result, Spout, SpoutCollector, TopologyB
 use ringstorm_types::MessageId;
 
 use crate::harness::*;
-use crate::{alone, cpu_share, long_soak_time};
+use crate::{alone, cpu_share};
 
 /// Storm's B074: 500 executors and a tuple now and then.
 #[test]

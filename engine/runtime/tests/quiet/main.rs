@@ -27,13 +27,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// For how long a test that knows no end runs.
 fn soak_time() -> Duration {
-    long_soak_time().unwrap_or(Duration::from_millis(600))
-}
-
-/// For how long it was asked to run, if it was.
-fn long_soak_time() -> Option<Duration> {
-    let seconds = std::env::var("RINGSTORM_SOAK_SECS").ok()?.parse().ok()?;
-    Some(Duration::from_secs_f64(seconds))
+    harness::long_soak_time().unwrap_or(Duration::from_millis(600))
 }
 
 /// How much of one CPU this process uses while `time` passes.

@@ -29,11 +29,15 @@ fn reader(observer: Observer, pause: Duration, reads: &Arc<AtomicBool>) -> std::
 }
 
 /// Storm's B124: two who read the counters, one of them eagerly, and one who is slow to take the errors cost the data
-/// little. The run is measured alone and with them by turns, so that both meet the same machine.
+/// little. The run is measured alone and with them by turns, so that both meet the same machine. In long with that case's
+/// own numbers: an error takes ten seconds, and most are not heard.
 #[test]
 fn readers_of_counters_and_a_slow_taker_of_errors_cost_the_data_little() {
-    const ROUNDS: usize = 12;
     let _turn = alone();
+    let (rounds, window, slowness, share) = match long_soak_time() {
+        Some(time) => (time.as_secs() as usize / 4, Duration::from_secs(2), Duration::from_secs(10), 0.95),
+        None => (12, Duration::from_millis(50), Duration::from_millis(15), 0.75),
+    };
     let (executed, reads, complaints) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default(), Arc::default());
     let mut topology = TopologyBuilder::new();
     let counts = Arc::<Counts>::default();
@@ -65,7 +69,7 @@ fn readers_of_counters_and_a_slow_taker_of_errors_cost_the_data_little() {
     let options = LocalOptions {
         on_error: Some(Box::new(move |_| {
             taken.fetch_add(1, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(15));
+            std::thread::sleep(slowness);
         })),
         ..LocalOptions::default()
     };
@@ -75,12 +79,12 @@ fn readers_of_counters_and_a_slow_taker_of_errors_cost_the_data_little() {
         [Duration::from_millis(2), Duration::from_millis(50)].map(|pause| reader(running.observer(), pause, &reads));
     wait_for("the first tuples", || executed.load(Ordering::Relaxed) > 10_000);
     let mut rates = [Vec::new(), Vec::new()];
-    for round in 0..2 * ROUNDS {
+    for round in 0..2 * rounds {
         let with_readers = round % 2;
         reads.store(with_readers == 1, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(10));
         let (before, since) = (executed.load(Ordering::Relaxed), Instant::now());
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(window);
         let done = executed.load(Ordering::Relaxed) - before;
         rates[with_readers].push(done as f64 / since.elapsed().as_secs_f64());
     }
@@ -89,12 +93,15 @@ fn readers_of_counters_and_a_slow_taker_of_errors_cost_the_data_little() {
     let readings = readers.map(|reader| reader.join().unwrap());
     let [alone, with_readers] = rates.map(|mut rates| {
         rates.sort_by(f64::total_cmp);
-        rates[ROUNDS / 2]
+        rates[rounds / 2]
     });
     let complaints = complaints.load(Ordering::Relaxed);
-    eprintln!("{alone:.0} a second alone; {with_readers:.0} beside {readings:?} readings and {complaints} errors");
+    let unheard = report.error_count - complaints;
+    eprintln!(
+        "{alone:.0} a second alone; {with_readers:.0} beside {readings:?} readings, {complaints} errors and {unheard} unheard"
+    );
     assert_eq!(report.outcome, Outcome::Stopped);
     assert!(report.drained, "{report:#?}");
     assert!(readings.iter().all(|count| *count > 0) && complaints > 0, "{readings:?} readings, {complaints} errors");
-    assert!(with_readers > 0.75 * alone, "{alone:.0} a second alone, {with_readers:.0} with readers");
+    assert!(with_readers > share * alone, "{alone:.0} a second alone, {with_readers:.0} with readers");
 }

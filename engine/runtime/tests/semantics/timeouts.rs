@@ -174,14 +174,22 @@ fn several_tasks_of_an_executor_age_once() {
 }
 
 /// Storm's B004: with time-outs off nothing fails, acks count that come after all time-outs of spout and acker, and a
-/// spout at its limit goes on.
+/// spout at its limit goes on. In long with its own numbers, which take five minutes.
 fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
+    let (messages, held, hold_for, timeout_secs) = match long_soak_time() {
+        Some(_) => (100, 100, Duration::from_secs(30), 5),
+        None => (20, 10, Duration::from_millis(3300), 1),
+    };
     let journal = Arc::<Journal>::default();
-    let seq = Seq::new(20, &journal);
-    let settings = [("topology.enable.message.timeouts", false.into()), ("topology.max.spout.pending", 10.into())];
+    let seq = Seq::new(messages, &journal);
+    let settings = [
+        (TIMEOUT.0, timeout_secs.into()),
+        ("topology.enable.message.timeouts", false.into()),
+        ("topology.max.spout.pending", 10.into()),
+    ];
     // Those that fill the spout are held for longer than an acker would remember them; the others come behind them.
-    let topology = spout_into(seq, (1, 1), || HoldFirst { hold: Hold::new(Duration::from_millis(3300)), count: 10 });
-    let config = with_timeout(&settings);
+    let topology = spout_into(seq, (1, 1), move || HoldFirst { hold: Hold::new(hold_for), count: held });
+    let config = config(&settings);
     let built = topology.build(&config).unwrap();
     let warnings: Vec<String> = built.warnings().collect();
     assert!(
@@ -194,7 +202,7 @@ fn with_timeouts_off_late_acks_count_and_a_full_spout_goes_on() {
         .submit("test", built, ringstorm_runtime::LocalOptions::default())
         .unwrap();
     assert_clean(&finish(running));
-    journal.assert_all_acked_once(20);
+    journal.assert_all_acked_once(messages);
 }
 
 /// Holds only the first few.
