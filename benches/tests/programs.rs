@@ -36,7 +36,7 @@ fn report(program: &str, arguments: &[&str]) -> Value {
 /// Tuples that were due at 5,000 a second in the windows that a report is about: those of the pairs that it kept, or of all
 /// when the machine changed in each of them.
 fn due_at_5000(report: &Value) -> u64 {
-    let [pairs, discarded] = ["pairs", "pairs_discarded"].map(|field| report[field].as_u64().unwrap());
+    let [pairs, discarded] = ["pairs", "pairs_discarded"].map(|field| report[field].as_u64().expect("a number"));
     let kept = if discarded == pairs { pairs } else { pairs - discarded };
     2500 / pairs * kept
 }

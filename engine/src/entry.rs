@@ -16,6 +16,7 @@ mod local;
 mod screen;
 mod signals;
 mod verdict;
+mod workers;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -111,6 +112,7 @@ fn run<A: clap::Args>(
     let topology = builder.build(&config).map_err(|error| format!("{name} cannot be built: {error}"))?;
     match parsed.command {
         Command::Local(arguments) => local::run(name, topology, &arguments),
+        Command::Worker(arguments) => workers::be_one(name, topology, &arguments),
         Command::Describe(arguments) => show(name, &topology, &arguments),
     }
 }

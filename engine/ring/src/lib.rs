@@ -67,7 +67,7 @@ mod ring;
 pub use doorbell::Doorbell;
 pub use idle::{Idle, IdlePolicy, IdleSettings};
 #[cfg(not(loom))]
-pub use park::{ParkKind, Parker, ParkerError};
+pub use park::{Completion, ParkKind, Parker, ParkerError};
 #[cfg(not(loom))]
 pub use ring::{Consumer, MAX_CELLS, Producer, PublishError, RingError, ring};
 pub use room::RoomWanted;

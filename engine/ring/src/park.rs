@@ -42,6 +42,15 @@ impl std::fmt::Display for ParkKind {
     }
 }
 
+/// The end of an operation of the owner, see [`Parker::push`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// What the operation was queued with.
+    pub user_data: u64,
+    /// Its result: negative is an error of the operating system.
+    pub result: i32,
+}
+
 /// Why no parker was made.
 #[derive(Debug, thiserror::Error)]
 pub enum ParkerError {
@@ -134,6 +143,64 @@ impl Parker {
             self.wait = Wait::Ppoll;
             false
         })
+    }
+}
+
+/// Operations of the owner on the parker's io_uring, whose completions end a park. Where the parker uses `ppoll`, it has
+/// none: [`Parker::has_uring`] says so.
+impl Parker {
+    /// Whether operations can be queued.
+    #[must_use]
+    pub fn has_uring(&self) -> bool {
+        matches!(self.wait, Wait::Uring(_))
+    }
+
+    /// Queues an operation, whose number (`user_data`) is below `u64::MAX`. The next [`Parker::submit`] or park starts it.
+    ///
+    /// # Safety
+    /// Memory and descriptors that it names stay valid, and memory that it writes is not otherwise used, until its
+    /// completion came out of [`Parker::completion`].
+    ///
+    /// # Errors
+    /// The operating system's, or when there is no io_uring. Then the operation was not queued.
+    pub unsafe fn push(&mut self, operation: &io_uring::squeue::Entry) -> io::Result<()> {
+        match &mut self.wait {
+            // SAFETY: the caller's.
+            Wait::Uring(wait) => unsafe { wait.push(operation) },
+            Wait::Ppoll => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        }
+    }
+
+    /// Starts what is queued and has the kernel post what is done. Does not wait.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn submit(&mut self) -> io::Result<()> {
+        match &mut self.wait {
+            Wait::Uring(wait) => wait.submit(),
+            Wait::Ppoll => Ok(()),
+        }
+    }
+
+    /// Whether [`Parker::submit`] and [`Parker::completion`] would have something. Two loads.
+    #[inline]
+    #[must_use]
+    pub fn has_news(&mut self) -> bool {
+        match &mut self.wait {
+            Wait::Uring(wait) => wait.has_news(),
+            Wait::Ppoll => false,
+        }
+    }
+
+    /// The next completion of an operation, in the order of their ends.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn completion(&mut self) -> io::Result<Option<Completion>> {
+        match &mut self.wait {
+            Wait::Uring(wait) => wait.completion(),
+            Wait::Ppoll => Ok(None),
+        }
     }
 }
 

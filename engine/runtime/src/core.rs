@@ -16,6 +16,7 @@ pub(crate) mod acker_executor;
 pub(crate) mod bolt_executor;
 pub(crate) mod bolt_failure;
 pub(crate) mod control;
+mod control_bytes;
 mod deadlines;
 pub(crate) mod failure;
 pub(crate) mod frame_cell;
@@ -27,6 +28,7 @@ pub(crate) mod link;
 mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
+mod remote;
 pub(crate) mod reports;
 mod rest;
 pub(crate) mod shuffle;
@@ -44,7 +46,7 @@ mod turn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ringstorm_ring::IdlePolicy;
+use ringstorm_ring::{IdlePolicy, Parker};
 
 use crate::api::input::Source;
 use crate::core::acker_executor::AckerExecutor;
@@ -115,4 +117,6 @@ pub(crate) struct Core {
     pub(crate) stopping: bool,
     pub(crate) idle_since_ns: u64,
     pub(crate) tick_payload: Vec<u8>,
+    /// Absent only while it is used. Behind the sockets in `transfer`, whose operations are on its io_uring.
+    pub(crate) parker: Option<Parker>,
 }

@@ -1,25 +1,25 @@
 //! A topology in this process: for running it here, for tests, for embedding.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-use ringstorm_ring::Doorbell;
+use std::time::Duration;
 
 use crate::api::builder::BuiltTopology;
-use crate::core::host;
-use crate::core::status::{Command, CommandBox, CoreStatus, Event};
+use crate::core::status::Event;
 use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
-use crate::report::{RunReport, Throttle};
-use crate::worker::assemble::{Fittings, assemble, make_ends};
-use crate::worker::blueprint::{Blueprint, CoresWanted};
-use crate::worker::coordinator::{Coordinator, Message, Request};
+use crate::report::RunReport;
+use crate::worker::blueprint::{Blueprint, CoresWanted, WorkerShare};
+use crate::worker::coordinator::{Coordinator, Message, NoteListener, Request};
+use crate::worker::cores::{StartedCores, start_cores, stop_at_once};
 use crate::worker::cpus;
-use crate::worker::error_thread::{ErrorListener, ErrorThread};
+use crate::worker::error_thread::ErrorListener;
+use crate::worker::fleet::{Fleet, WorkerCommand};
+use crate::worker::members::Members;
 
 /// Runs topologies in this process, each on cores of its own.
 #[derive(Debug, Default)]
@@ -36,6 +36,8 @@ pub struct LocalOptions {
     /// Called with a line for each tuple that a component with `topology.debug` emits, on a thread of its own. Without it
     /// the lines go to standard error. Lines that come faster than they are taken are left out and counted.
     pub on_debug: Option<DebugListener>,
+    /// Called with what happens to the connections between workers. Without it, that goes to standard error.
+    pub on_note: Option<NoteListener>,
     /// Start with spouts that are not asked for tuples, until [`RunningTopology::activate`].
     pub inactive: bool,
 }
@@ -197,91 +199,66 @@ impl Observer {
 fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -> Result<RunningTopology, StartError> {
     let seed = random_seed();
     let cores = CoresWanted { cpus: cpus::usable().cpus };
-    let mut blueprint = Blueprint::new(topology, name, &cores, seed)?;
+    let mut blueprint = Blueprint::new(topology, name, &cores, seed, WorkerShare::WHOLE)?;
     if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
         id.clone_into(&mut facts.id);
     }
     let blueprint = Arc::new(blueprint);
-    let system = |what: &str| {
-        let what = what.to_owned();
-        move |source| StartError::System { what, source }
-    };
-    let doorbells: Vec<Doorbell> = blueprint
-        .threads
-        .iter()
-        .map(|_| Doorbell::new())
-        .collect::<Result<_, _>>()
-        .map_err(system("making an eventfd for a core (limit: open files)"))?;
-    let mut ends = make_ends(&blueprint, &doorbells)
-        .map_err(|error| StartError::System { what: "making a ring".into(), source: std::io::Error::other(error) })?;
-    let statuses: Vec<Arc<CoreStatus>> = doorbells.iter().map(|_| Arc::default()).collect();
-    let commands: Vec<Arc<CommandBox>> =
-        doorbells.iter().map(|doorbell| Arc::new(CommandBox::new(doorbell.clone()))).collect();
-    let shows_emits = blueprint.components.iter().any(|component| blueprint.shows_emits_of(component));
-    let debug = shows_emits.then(|| DebugThread::start(options.on_debug)).transpose();
-    let debug = debug.map_err(system("starting the thread that shows what is emitted (limit: processes)"))?;
     let (messages, inbox) = channel();
-    let mut handles = Vec::new();
-    for (index, thread) in blueprint.threads.iter().enumerate() {
-        let (blueprint_here, sender) = (Arc::clone(&blueprint), messages.clone());
-        let fittings = Fittings {
-            index,
-            ends: std::mem::take(&mut ends[index]),
-            doorbell: doorbells[index].clone(),
-            status: Arc::clone(&statuses[index]),
-            commands: Arc::clone(&commands[index]),
-            events: EventSender(messages.clone()),
-            debug: debug.as_ref().map(DebugThread::log),
-        };
-        let ended = move |panic| {
-            let _ = sender.send(Message::Core(Event::Ended { core: index, panic }));
-        };
-        let build = move || assemble(&blueprint_here, fittings);
-        let handle = host::start(thread.host, format!("ringstorm-{index}"), doorbells[index].clone(), build, ended)
-            .inspect_err(|_| stop_at_once(&commands))
-            .map_err(system("starting the thread of a core (limit: processes)"))?;
-        handles.push(handle);
-    }
-    let config = &blueprint.config;
-    let throttle = Throttle::new(
-        config.max_error_report_per_interval().unwrap_or(5),
-        Duration::from_secs(u64::from(config.error_throttle_interval_secs().unwrap_or(10))),
-    );
-    let all_commands = commands.clone();
-    let coordinator = Coordinator {
-        blueprint: Arc::clone(&blueprint),
-        stalled: vec![false; statuses.len()],
-        statuses,
-        commands,
-        messages: inbox,
-        error_thread: ErrorThread::start(options.on_error),
-        errors: Vec::new(),
-        error_count: 0,
-        throttle,
-        ready: 0,
-        ended: vec![false; blueprint.threads.len()],
-        finished: vec![None; blueprint.threads.len()],
-        fatal: None,
-        stop_requested: false,
-        is_ending: false,
-        active: !options.inactive,
-        started: Instant::now(),
-    };
-    let coordinator = std::thread::Builder::new()
-        .name("ringstorm-coordinator".into())
-        .spawn(move || coordinator.run())
-        .inspect_err(|_| stop_at_once(&all_commands))
-        .map_err(system("starting the coordinator's thread (limit: processes)"))?;
-    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: handles, blueprint, debug })
+    let LocalOptions { on_error, on_debug, on_note, inactive } = options;
+    let StartedCores { cores, threads, debug } = start_cores(&blueprint, &messages, on_debug)?;
+    let all_commands = cores.commands.clone();
+    let coordinator = lead(&blueprint, Box::new(cores), inbox, on_error, on_note, !inactive)
+        .inspect_err(|_| stop_at_once(&all_commands))?;
+    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: threads, blueprint, debug })
 }
 
-/// Ends the cores of a run that could not be started as a whole.
-fn stop_at_once(commands: &[Arc<CommandBox>]) {
-    commands.iter().for_each(|commands| commands.send(Command::Stop { orderly: false }));
+/// Has a coordinator lead those members, on a thread of its own.
+fn lead(
+    blueprint: &Arc<Blueprint>,
+    members: Box<dyn Members>,
+    inbox: Receiver<Message>,
+    on_error: Option<ErrorListener>,
+    on_note: Option<NoteListener>,
+    active: bool,
+) -> Result<JoinHandle<RunReport>, StartError> {
+    let on_note = on_note.unwrap_or_else(|| Box::new(|text| eprintln!("{text}")));
+    let coordinator = Coordinator::new(blueprint, members, inbox, on_error, on_note, active);
+    let thread = std::thread::Builder::new().name("ringstorm-coordinator".into());
+    thread.spawn(move || coordinator.run()).map_err(|source| {
+        let what = "starting the coordinator's thread (limit: processes)".into();
+        StartError::System { what, source }
+    })
+}
+
+/// Starts a topology in worker processes of their own, each by a command that runs [`run_worker`](crate::run_worker), and
+/// returns when all of them have been told what to do. They are led from here as cores of this process would be.
+///
+/// # Errors
+/// As [`LocalCluster::submit`], and when a worker ends before it is ready.
+pub fn submit_to_workers(
+    name: &str,
+    topology: BuiltTopology,
+    workers: NonZeroUsize,
+    command: WorkerCommand,
+    options: LocalOptions,
+) -> Result<RunningTopology, StartError> {
+    let cores = CoresWanted { cpus: cpus::usable().cpus };
+    let mut blueprint = Blueprint::new(topology, name, &cores, random_seed(), WorkerShare { worker: 0, workers })?;
+    if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
+        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+        facts.id = format!("{name}-1-{seconds}");
+    }
+    let blueprint = Arc::new(blueprint);
+    let (messages, inbox) = channel();
+    let LocalOptions { on_error, on_debug, on_note, inactive } = options;
+    let fleet = Fleet::start(&blueprint, command, &messages, on_debug)?;
+    let coordinator = lead(&blueprint, Box::new(fleet), inbox, on_error, on_note, !inactive)?;
+    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: Vec::new(), blueprint, debug: None })
 }
 
 /// A seed that differs from run to run, for edge keys and root sequences.
-fn random_seed() -> u64 {
+pub(crate) fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
@@ -290,7 +267,7 @@ fn random_seed() -> u64 {
 
 /// Sends a core's events to its coordinator.
 #[derive(Clone, Debug)]
-pub(crate) struct EventSender(Sender<Message>);
+pub(crate) struct EventSender(pub(crate) Sender<Message>);
 
 impl EventSender {
     pub(crate) fn send(&self, event: Event) {

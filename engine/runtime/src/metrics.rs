@@ -7,6 +7,7 @@
 //! Threading: none of its own. Errors: a core that does not answer keeps the numbers of its last answer.
 
 mod counts;
+mod histogram_bytes;
 mod history;
 mod json;
 mod latency;
@@ -17,6 +18,7 @@ mod window;
 
 use hdrhistogram::Histogram;
 use ringstorm_types::ExecutorId;
+use serde::{Deserialize, Serialize};
 
 pub use counts::{Counts, InputCounts, OutputCounts, SpoutCounts};
 pub use history::MetricsHistory;
@@ -27,7 +29,7 @@ pub use units::{bytes_text, count_text, duration_text, rate_text};
 pub use window::{BUCKETS, CounterWindows, Window};
 
 /// The counters of one core at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CoreSnapshot {
     /// Index of the core; those behind the cores proper are the threads of blocking executors.
     pub core: usize,
@@ -50,7 +52,7 @@ pub struct CoreSnapshot {
 }
 
 /// The counters of one executor at one moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExecutorSnapshot {
     /// First and last task.
     pub id: ExecutorId,
@@ -71,6 +73,7 @@ pub struct ExecutorSnapshot {
     /// See `acked`.
     pub pending: usize,
     /// Spouts: from emit to the ack of the whole tree, in nanoseconds.
+    #[serde(with = "histogram_bytes")]
     pub complete_ns: Option<Histogram<u64>>,
     /// Bolts: time spent in `execute`, in nanoseconds.
     pub busy_ns: u64,
@@ -81,7 +84,7 @@ pub struct ExecutorSnapshot {
 }
 
 /// One stream that an executor emits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OutputSnapshot {
     /// The stream.
     pub stream: String,
@@ -92,7 +95,7 @@ pub struct OutputSnapshot {
 }
 
 /// One stream that an executor executes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InputSnapshot {
     /// The emitting component.
     pub component: String,
@@ -105,13 +108,15 @@ pub struct InputSnapshot {
     /// Tuples failed.
     pub failed: u64,
     /// Time in `execute`, in nanoseconds.
+    #[serde(with = "histogram_bytes")]
     pub execute_ns: Option<Histogram<u64>>,
     /// From receipt to ack, in nanoseconds.
+    #[serde(with = "histogram_bytes")]
     pub process_ns: Option<Histogram<u64>>,
 }
 
 /// A queue, under Storm's names.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct QueueSnapshot {
     /// Tuples inside.
     pub population: usize,

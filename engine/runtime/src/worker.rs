@@ -3,8 +3,15 @@
 //! [`blueprint`] decides everything before a thread is started (who lives where, who talks to whom); [`assemble`] builds
 //! each core from it on the core's own thread; [`coordinator`] leads the run from another thread, in bursts.
 
+mod admission;
+pub(crate) mod agent;
 pub(crate) mod assemble;
 pub(crate) mod blueprint;
 pub(crate) mod coordinator;
+pub(crate) mod cores;
 pub(crate) mod cpus;
 pub(crate) mod error_thread;
+pub(crate) mod fleet;
+pub(crate) mod members;
+mod stalls;
+mod talk;

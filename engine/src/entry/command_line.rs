@@ -1,11 +1,15 @@
 //! The commands and options that every topology's executable has, and the topology's own beside them.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringstorm_types::config::{Config, Origin, keys};
+
+/// More processes than this on one machine are a slip of the finger.
+const WORKERS_MAX: usize = 256;
 
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
 #[derive(Debug, Parser)]
@@ -17,8 +21,11 @@ struct CommandLine<A: Args> {
 
 #[derive(Debug, Subcommand)]
 enum Choice<A: Args> {
-    /// Run in this process until the input ends, or until Ctrl-C
+    /// Run here until the input ends, or until Ctrl-C
     Local(WithOwn<LocalArguments, A>),
+    /// Be one of the processes of `local --workers`, which starts this itself
+    #[command(hide = true)]
+    Worker(WithOwn<WorkerArguments, A>),
     /// Show components, streams, groupings, tasks and the core of each executor
     Describe(WithOwn<DescribeArguments, A>),
 }
@@ -56,6 +63,9 @@ pub(super) struct LocalArguments {
     /// Stop and drain after this many seconds
     #[arg(id = "ringstorm.duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
     pub(super) duration: Option<Duration>,
+    /// Run in this many processes, joined by connections on the loopback address [default: in this one]
+    #[arg(id = "ringstorm.workers", long = "workers", value_name = "NUMBER", value_parser = workers)]
+    pub(super) workers: Option<NonZeroUsize>,
     /// Write the metrics to this file as JSON at the end
     #[arg(id = "ringstorm.metrics", long = "metrics-json", value_name = "FILE")]
     pub(super) metrics_json: Option<PathBuf>,
@@ -64,6 +74,20 @@ pub(super) struct LocalArguments {
     pub(super) quiet: bool,
     #[command(flatten)]
     settings: SettingArguments,
+}
+
+/// What `worker` takes: all that `local` was given, and whose worker it is.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct WorkerArguments {
+    /// The socket of the process that leads
+    #[arg(id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
+    pub(super) leader: PathBuf,
+    /// The number of this worker
+    #[arg(id = "ringstorm.worker", long = "ringstorm-worker", value_name = "NUMBER")]
+    pub(super) worker: usize,
+    #[command(flatten)]
+    pub(super) local: LocalArguments,
 }
 
 /// What `describe` takes.
@@ -81,6 +105,7 @@ pub(super) struct DescribeArguments {
 #[derive(Debug)]
 pub(super) enum Command {
     Local(LocalArguments),
+    Worker(WorkerArguments),
     Describe(DescribeArguments),
 }
 
@@ -88,6 +113,7 @@ impl Command {
     pub(super) fn settings(&self) -> &SettingArguments {
         match self {
             Self::Local(arguments) => &arguments.settings,
+            Self::Worker(arguments) => &arguments.local.settings,
             Self::Describe(arguments) => &arguments.settings,
         }
     }
@@ -117,13 +143,14 @@ pub(super) fn parse<A: Args>(name: &str, arguments: impl IntoIterator<Item = OsS
     let line = CommandLine::<A>::from_arg_matches(&matches).map_err(Refusal::Usage)?;
     Ok(match line.command {
         Choice::Local(WithOwn { own, common }) => Parsed { command: Command::Local(common), own },
+        Choice::Worker(WithOwn { own, common }) => Parsed { command: Command::Worker(common), own },
         Choice::Describe(WithOwn { own, common }) => Parsed { command: Command::Describe(common), own },
     })
 }
 
 /// Clap finds such a clash in debug builds only, and panics then.
 fn find_clash<A: Args>() -> Result<(), Refusal> {
-    let ours = LocalArguments::augment_args(DescribeArguments::augment_args(clap::Command::new("ours")));
+    let ours = WorkerArguments::augment_args(DescribeArguments::augment_args(clap::Command::new("ours")));
     let own = A::augment_args(clap::Command::new("own"));
     for argument in own.get_arguments() {
         let long = argument
@@ -162,6 +189,12 @@ impl SettingArguments {
         }
         Ok(config)
     }
+}
+
+/// Reads a number of worker processes.
+fn workers(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|number| (1..=WORKERS_MAX).contains(number)).and_then(NonZeroUsize::new);
+    number.ok_or_else(|| format!("not a number from 1 to {WORKERS_MAX}"))
 }
 
 /// Reads a positive number of seconds; fractions are fine.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ringstorm_runtime::metrics::{MetricsHistory, TopologyMetrics, Window, count_text};
 use ringstorm_runtime::{
-    BuiltTopology, ErrorReport, LocalCluster, LocalOptions, Observer, Outcome, RunReport, StopHandle,
+    BuiltTopology, ErrorReport, LocalCluster, LocalOptions, Observer, Outcome, RunReport, StopHandle, submit_to_workers,
 };
 
 use super::command_line::LocalArguments;
@@ -18,6 +18,7 @@ use super::live;
 use super::screen::{Screen, one_line};
 use super::signals::{SignalWatch, StopReason};
 use super::verdict::{Status, judge, throughput};
+use super::workers;
 
 /// Between two readings of the counters, on a terminal and elsewhere: there they only serve the windows.
 const LIVE_PERIOD: Duration = Duration::from_secs(1);
@@ -43,14 +44,21 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
             error_screen.print(&format!("error: {}", one_line(error)));
         }
     };
+    let note_screen = Arc::clone(&screen);
+    let on_note = move |text: &str| note_screen.print(&format!("note: {text}"));
     let debug_screen = Arc::clone(&screen);
     let on_debug = move |line: &str| debug_screen.print(&format!("debug: {line}"));
     let options = LocalOptions {
         on_error: Some(Box::new(on_error)),
         on_debug: Some(Box::new(on_debug)),
+        on_note: Some(Box::new(on_note)),
         ..LocalOptions::default()
     };
-    let running = LocalCluster::new().submit(name, topology, options).map_err(|error| error.to_string())?;
+    let running = match arguments.workers {
+        None => LocalCluster::new().submit(name, topology, options),
+        Some(count) => submit_to_workers(name, topology, count, workers::command()?, options),
+    };
+    let running = running.map_err(|error| error.to_string())?;
 
     let reason = StopReason::default();
     let signals = SignalWatch::start(Arc::clone(&screen), running.stop_handle(), reason.clone());

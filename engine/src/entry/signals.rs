@@ -27,6 +27,11 @@ impl StopReason {
     }
 }
 
+/// From now on Ctrl-C does nothing to this process. Where that cannot be had, it ends it.
+pub(super) fn ignore_interrupts() {
+    let _ = signal_hook::flag::register(SIGINT, Arc::default());
+}
+
 /// Watches signals until it is dropped.
 pub(super) struct SignalWatch {
     handle: Handle,

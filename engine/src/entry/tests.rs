@@ -68,7 +68,7 @@ fn times_must_be_positive() {
     let duration = |text: &str| match parse::<Own>("test", words(&["local", "--duration", text])) {
         Ok(parsed) => match parsed.command {
             Command::Local(arguments) => arguments.duration,
-            Command::Describe(_) => None,
+            Command::Worker(_) | Command::Describe(_) => None,
         },
         Err(_) => None,
     };

@@ -8,3 +8,4 @@ mod metrics;
 mod processes;
 mod signals;
 mod word_count;
+mod workers;

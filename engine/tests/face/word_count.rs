@@ -28,12 +28,19 @@ fn written(output: &str) -> BTreeMap<String, u64> {
 
 #[track_caller]
 fn check(input: &[u8], cores: &str, code: i32) {
+    check_with(input, &["--workers-cores", cores], code);
+}
+
+#[track_caller]
+fn check_with(input: &[u8], options: &[&str], code: i32) {
     let directory = tempfile::tempdir().unwrap();
     let (from, to) = (directory.path().join("input"), directory.path().join("output"));
     std::fs::write(&from, input).unwrap();
     let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let arguments = ["local", "--workers-cores", cores, "--input", &text(&from), "--output", &text(&to)];
-    run("word_count", &arguments).expect_code(code);
+    let (from, written_to) = (text(&from), text(&to));
+    let paths = ["--input", from.as_str(), "--output", written_to.as_str()];
+    let ended = run("word_count", &[&["local"], options, &paths].concat()).expect_code(code);
+    assert!(!ended.errors.contains("note: "), "nothing happens to connections: {}", ended.errors);
     assert_eq!(written(&std::fs::read_to_string(&to).unwrap()), counted(input));
 }
 
@@ -67,6 +74,17 @@ fn on_any_number_of_cores() {
     }
 }
 
+#[test]
+fn in_several_processes() {
+    let text = text(200_000);
+    for options in [&["--workers", "1"][..], &["--workers", "2", "--workers-cores", "1"], &["--workers", "3"]] {
+        check_with(&text, options, 0);
+    }
+    for (input, code) in [(&b""[..], 0), (b"no final newline", 0), (b"bad\xff", 4)] {
+        check_with(input, &["--workers", "3"], code);
+    }
+}
+
 /// A line of five megabytes rests half pulled until its words are counted.
 #[test]
 fn one_long_line() {
@@ -86,6 +104,16 @@ fn what_is_not_utf_8() {
 fn from_standard_input_to_standard_output() {
     let input = text(50_000);
     let mut process = Process::start("word_count", &["local", "--quiet"]);
+    process.send(&input);
+    let ended = process.finish().expect_code(0);
+    assert_eq!(written(&ended.output), counted(&input));
+    assert_eq!(ended.errors, "");
+}
+
+#[test]
+fn from_standard_input_to_standard_output_in_several_processes() {
+    let input = text(50_000);
+    let mut process = Process::start("word_count", &["local", "--quiet", "--workers", "3"]);
     process.send(&input);
     let ended = process.finish().expect_code(0);
     assert_eq!(written(&ended.output), counted(&input));

@@ -3,8 +3,10 @@
 //! Components are taken in topological order and their executors dealt out to the cores in turn, so that neighbours
 //! in the flow of tuples spread over the cores. Blocking executors have threads of their own and are passed over.
 //! Ackers go to the cores that host spouts, in turn, so that a spout finds an acker without leaving its core.
+//!
+//! Where nobody else assigns executors to workers ([`share`]), they are dealt out to them in the same way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use crate::config::{Config, ConfigError};
@@ -70,17 +72,44 @@ impl Placement {
     }
 }
 
+/// Deals out the executors of a topology to its workers, evenly: for each worker, those that it runs.
+///
+/// `numbering` must be that of `topology`, as for [`place`].
+pub fn share(numbering: &Numbering, topology: &Topology, worker_count: NonZeroUsize) -> Vec<BTreeSet<ExecutorId>> {
+    let mut shares = vec![BTreeSet::new(); worker_count.get()];
+    let order = topological_order(topology);
+    let executors = order.iter().flat_map(|id| numbering.executors_of(id));
+    for (index, executor) in executors.enumerate() {
+        shares[index % worker_count].insert(executor.id);
+    }
+    // Whoever has few executors gets the first ackers.
+    for (index, executor) in numbering.executors_of(ACKER_COMPONENT).iter().enumerate() {
+        shares[worker_count.get() - 1 - index % worker_count].insert(executor.id);
+    }
+    shares
+}
+
 /// Deals out the executors of a topology that runs in one worker.
 ///
 /// `numbering` must be that of `topology`; executors of components that the topology does not have are not placed,
 /// apart from the ackers.
 pub fn place(numbering: &Numbering, topology: &Topology, core_count: NonZeroUsize) -> Placement {
+    place_those(numbering, topology, core_count, |_| true)
+}
+
+/// As [`place`], for a worker that runs those executors of the topology that are `here`.
+pub fn place_those(
+    numbering: &Numbering,
+    topology: &Topology,
+    core_count: NonZeroUsize,
+    here: impl Fn(ExecutorId) -> bool,
+) -> Placement {
     let mut placement = Placement { homes: BTreeMap::new(), cores: vec![Vec::new(); core_count.get()] };
     let mut dealer = Dealer { next: 0, core_count: core_count.get() };
     let mut hosts_spout = vec![false; core_count.get()];
     for id in topological_order(topology) {
         let Some(component) = topology.components.get(&id) else { continue };
-        for executor in numbering.executors_of(&id) {
+        for executor in numbering.executors_of(&id).iter().filter(|executor| here(executor.id)) {
             let home = dealer.deal(component.execution);
             if let (Home::Core(core), ComponentKind::Spout) = (home, component.kind) {
                 hosts_spout[core.0] = true;
@@ -89,7 +118,8 @@ pub fn place(numbering: &Numbering, topology: &Topology, core_count: NonZeroUsiz
         }
     }
     let acker_cores = acker_cores(&hosts_spout);
-    for (executor, core) in numbering.executors_of(ACKER_COMPONENT).iter().zip(acker_cores.iter().cycle()) {
+    let ackers = numbering.executors_of(ACKER_COMPONENT).iter().filter(|executor| here(executor.id));
+    for (executor, core) in ackers.zip(acker_cores.iter().cycle()) {
         placement.put(executor.id, Home::Core(*core));
     }
     for executors in &mut placement.cores {

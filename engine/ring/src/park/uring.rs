@@ -1,22 +1,27 @@
-//! Waiting for the eventfd with an io_uring that serves nothing else.
+//! Waiting for the eventfd with an io_uring, on which its owner may have operations of its own: their completions end the
+//! wait too, and are kept for it.
 //!
 //! The poll is armed once and posts a completion for each write of the eventfd, whatever its count; so the count is
 //! never read back, and a wake-up needs no second system call. The ringers write only while the core is parked, so that
 //! completions are few.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{EnterFlags, IoUring, cqueue, opcode};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
-use super::ParkKind;
+use super::{Completion, ParkKind};
 use crate::Doorbell;
 
-/// One poll is ever in flight; the completion queue is twice as long.
-const ENTRIES: u32 = 8;
+/// Operations that are queued before the kernel is asked to take them; the completion queue is twice as long, and what it
+/// cannot hold the kernel keeps.
+const ENTRIES: u32 = 128;
+/// What the poll of the eventfd is queued with; the owner's operations have smaller numbers.
+const DOORBELL: u64 = u64::MAX;
 
 /// An io_uring with the poll of one doorbell's eventfd.
 pub(super) struct UringWait {
@@ -26,6 +31,8 @@ pub(super) struct UringWait {
     kind: ParkKind,
     armed: bool,
     enter: EnterFlags,
+    /// Completions of the owner's operations.
+    completions: VecDeque<Completion>,
 }
 
 impl std::fmt::Debug for UringWait {
@@ -43,7 +50,8 @@ impl UringWait {
     ///
     /// The operating system's, when no io_uring can be set up or it cannot wait with a time-out.
     pub(super) fn new(doorbell: &Doorbell) -> io::Result<Self> {
-        let deferred = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(ENTRIES);
+        let deferred =
+            IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(ENTRIES);
         let (ring, kind) = match deferred {
             Ok(ring) => (ring, ParkKind::UringDeferred),
             Err(_) => (IoUring::builder().build(ENTRIES)?, ParkKind::Uring),
@@ -53,7 +61,8 @@ impl UringWait {
         }
         // Otherwise a parked core shows up as one that waits for a disk.
         let enter = if ring.params().is_feature_no_iowait() { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
-        let mut wait = Self { ring, doorbell: doorbell.clone(), kind, armed: false, enter };
+        let mut wait =
+            Self { ring, doorbell: doorbell.clone(), kind, armed: false, enter, completions: VecDeque::new() };
         wait.arm()?;
         // A kernel that does not know multishot polls says so now.
         wait.ring.submit()?;
@@ -81,21 +90,60 @@ impl UringWait {
         }
         let timeout = Timespec::from(timeout);
         let arguments = SubmitArgs::new().timespec(&timeout);
-        match self.ring.submitter().submit_with_args_and_flags(1, &arguments, self.enter) {
-            Ok(_) => {}
-            Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => {}
-                _ => return Err(error),
-            },
-        }
+        let waited = self.ring.submitter().submit_with_args_and_flags(1, &arguments, self.enter);
+        waited.map(drop).or_else(ignore_interruptions)?;
         self.reap()
     }
 
-    /// Takes all completions. Returns whether there was one.
+    /// Queues an operation of the owner.
+    ///
+    /// # Safety
+    /// See [`Parker::push`](super::Parker::push).
+    pub(super) unsafe fn push(&mut self, operation: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the caller's.
+        while unsafe { self.ring.submission().push(operation) }.is_err() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    /// Starts what is queued and has the kernel post what is done, without waiting. One load if there is neither.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
+        let submission = self.ring.submission();
+        let (queued, posts) = (submission.len(), submission.taskrun() || submission.cq_overflow());
+        drop(submission);
+        if queued == 0 && !posts {
+            return Ok(());
+        }
+        // SAFETY: no arguments are passed; what is queued was pushed under the promise of `push`.
+        let entered =
+            unsafe { self.ring.submitter().enter::<()>(queued as u32, 0, EnterFlags::GETEVENTS.bits(), None) };
+        entered.map(drop).or_else(ignore_interruptions)
+    }
+
+    /// Whether there are completions, or the kernel would post some.
+    pub(super) fn has_news(&mut self) -> bool {
+        !self.completions.is_empty() || !self.ring.completion().is_empty() || self.ring.submission().taskrun()
+    }
+
+    /// The next completion of an operation of the owner.
+    pub(super) fn completion(&mut self) -> io::Result<Option<Completion>> {
+        if self.completions.is_empty() {
+            self.reap()?;
+        }
+        Ok(self.completions.pop_front())
+    }
+
+    /// Takes all completions and keeps the owner's. Returns whether there was one.
     fn reap(&mut self) -> io::Result<bool> {
-        let mut rung = false;
+        let mut any = !self.completions.is_empty();
         for completion in self.ring.completion() {
-            rung = true;
+            any = true;
+            if completion.user_data() != DOORBELL {
+                let (user_data, result) = (completion.user_data(), completion.result());
+                self.completions.push_back(Completion { user_data, result });
+                continue;
+            }
             if !cqueue::more(completion.flags()) {
                 self.armed = false;
             }
@@ -103,18 +151,26 @@ impl UringWait {
                 return Err(io::Error::from_raw_os_error(-completion.result()));
             }
         }
-        Ok(rung)
+        Ok(any)
     }
 
     /// Queues the poll; the next submit arms it.
     fn arm(&mut self) -> io::Result<()> {
         let fd = Fd(self.doorbell.as_fd().as_raw_fd());
-        let poll = opcode::PollAdd::new(fd, rustix::event::PollFlags::IN.bits().into()).multi(true).build();
+        let poll = opcode::PollAdd::new(fd, rustix::event::PollFlags::IN.bits().into()).multi(true);
+        let poll = poll.build().user_data(DOORBELL);
         // SAFETY: a poll carries no pointers; its descriptor is kept open by `self.doorbell` for as long as the ring
         // exists. Attacked by the tests in `tests/park.rs`.
         let queued = unsafe { self.ring.submission().push(&poll) };
         queued.map_err(|_| io::Error::other("the submission queue of a parker is full"))?;
         self.armed = true;
         Ok(())
+    }
+}
+
+fn ignore_interruptions(error: io::Error) -> io::Result<()> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
+        _ => Err(error),
     }
 }

@@ -39,9 +39,10 @@ pub(crate) fn start(
         let body = move || {
             let mut core = build();
             match Parker::new(&doorbell) {
-                Ok(mut parker) => core.run(&mut parker),
+                Ok(parker) => core.parker = Some(parker),
                 Err(error) => panic!("core {} cannot park: {error}", core.index),
             }
+            core.run();
         };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match host {
             Host::Thread => {

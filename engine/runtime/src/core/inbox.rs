@@ -2,10 +2,9 @@
 //!
 //! Threading: belongs to one core.
 
-use std::sync::atomic::Ordering;
-
 use crate::core::control::ControlMessage;
-use crate::core::transfer::UNKNOWN_US;
+use crate::core::link::Way;
+use crate::core::transfer::{Load, UNKNOWN_US};
 use crate::core::{Core, INBOX_TUPLES_MIN, INBOX_TUPLES_UNKNOWN, INBOX_WAIT_HIGH_NS};
 
 impl Core {
@@ -21,16 +20,14 @@ impl Core {
         let is_unknown = executor.tuple_ns == 0;
         let tuple_us =
             if is_unknown { UNKNOWN_US } else { (executor.tuple_ns / 1000).min(u64::from(UNKNOWN_US - 1)) as u32 };
-        executor.inbox.estimates = executor.inbox.estimates.wrapping_add(1);
-        let estimate = executor.inbox.estimates;
-        let over_limit = bytes > transfer.limits.cycle_bytes_max;
-        let board = &transfer.board;
-        for task in executor.id.tasks() {
-            let task = task.0 as usize;
-            board.wait_us[task].store(wait_us, Ordering::Relaxed);
-            board.tuple_us[task].store(tuple_us, Ordering::Relaxed);
-            board.estimates[task].store(estimate, Ordering::Relaxed);
-            board.over_limit[task].store(over_limit, Ordering::Relaxed);
+        let load = Load { wait_us, tuple_us, over_limit: bytes > transfer.limits.cycle_bytes_max };
+        let (first, last) = (executor.id.first.0 as u32, executor.id.last.0 as u32);
+        transfer.board.show(first, last, load);
+        if transfer.sockets.is_some() && executor.inbox.is_news(load, transfer.now_ns) {
+            let Load { wait_us, tuple_us, over_limit } = load;
+            for link in transfer.links.iter_mut().filter(|link| matches!(link.way, Way::Socket(_))) {
+                link.control_queue.push(ControlMessage::Load { first, last, wait_us, tuple_us, over_limit });
+            }
         }
         let too_slow =
             queued > INBOX_TUPLES_MIN && wait_ns > INBOX_WAIT_HIGH_NS || queued > INBOX_TUPLES_UNKNOWN && is_unknown;
@@ -42,7 +39,6 @@ impl Core {
         if pause && !paused || resume && paused {
             self.paused[index] = pause;
             executor.inbox.pauses += u64::from(pause);
-            let (first, last) = (executor.id.first.0 as u32, executor.id.last.0 as u32);
             transfer.set_paused(first, last, pause);
             let message =
                 if pause { ControlMessage::Pause { first, last } } else { ControlMessage::Resume { first, last } };

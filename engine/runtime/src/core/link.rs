@@ -1,7 +1,8 @@
-//! The way to one other core: a data ring, a control ring and that core's doorbell.
+//! The way to one other core: in this worker a data ring, a control ring and that core's doorbell; to another worker a
+//! connection (see [`remote`](super::remote)).
 //!
-//! Invariants: control messages never wait behind data (they have their own ring); what a ring does not take stays
-//! with the sender, in order, and blocks nobody who does not send there.
+//! Invariants: control messages never wait behind data (they have their own ring, or go first); what the way does not
+//! take stays with the sender, in order, and blocks nobody who does not send there.
 //!
 //! Threading: the producer ends belong to one core. Errors: a ring whose consumer is gone swallows what is sent and
 //! counts it; that only happens when the worker is stopping.
@@ -19,31 +20,45 @@ use crate::core::outlet::{FramePool, Outlet};
 pub(crate) struct Link {
     /// Index of the other core.
     pub(crate) peer: usize,
-    pub(crate) doorbell: Doorbell,
-    data: Option<Producer<FrameCell>>,
-    control: Producer<ControlBatch>,
+    pub(crate) way: Way,
     /// Control messages that wait for the end of the turn or for room.
     pub(crate) control_queue: Vec<ControlMessage>,
-    spare_batch: ControlBatch,
     /// Something was published since the doorbell was rung last.
     pub(crate) must_ring: bool,
-    /// The reader runs code that may wait: a frame goes with what there is, and the ring is short, so that a slow call
-    /// holds little.
-    is_eager: bool,
-    /// The data ring was full at the last try: senders to that core are held.
+    /// The way had no room at the last try: senders to that core are held.
     pub(crate) blocked: bool,
-    /// Shared with the reading core: it rings this core's doorbell when it has made room that this core parked for.
-    pub(crate) room_wanted: Arc<RoomWanted>,
-    /// Times that the ring was full.
+    /// Times that there was no room.
     pub(crate) full_count: u64,
     /// Tuples that could not be delivered because the other core had ended.
     pub(crate) undeliverable: u64,
 }
 
+/// How a link's frames and messages get to the other core.
+#[expect(clippy::large_enum_variant, reason = "nearly all are rings, which are used for each frame")]
+pub(crate) enum Way {
+    /// By rings, within this worker.
+    Ring(RingWay),
+    /// On a connection: the peer's index among the core's sockets.
+    Socket(usize),
+}
+
+/// The rings to another core of this worker.
+pub(crate) struct RingWay {
+    doorbell: Doorbell,
+    data: Option<Producer<FrameCell>>,
+    control: Producer<ControlBatch>,
+    spare_batch: ControlBatch,
+    /// The reader runs code that may wait: a frame goes with what there is, and the ring is short, so that a slow call
+    /// holds little.
+    is_eager: bool,
+    /// Shared with the reading core: it rings this core's doorbell when it has made room that this core parked for.
+    pub(crate) room_wanted: Arc<RoomWanted>,
+}
+
 /// The core at the other end of an inbound link.
 pub(crate) struct Feeder {
     pub(crate) doorbell: Doorbell,
-    /// The other end of [`Link::room_wanted`].
+    /// The other end of [`RingWay::room_wanted`].
     pub(crate) room_wanted: Arc<RoomWanted>,
     /// Cells were freed since the feeder was told last.
     pub(crate) freed: bool,
@@ -65,34 +80,27 @@ pub(crate) struct Inbound {
     pub(crate) control: Consumer<ControlBatch>,
 }
 
-impl Link {
+impl RingWay {
     pub(crate) fn new(
-        peer: usize,
         doorbell: Doorbell,
         data: Option<Producer<FrameCell>>,
         control: Producer<ControlBatch>,
         is_eager: bool,
     ) -> Self {
-        Self {
-            peer,
-            doorbell,
-            data,
-            control,
-            control_queue: Vec::new(),
-            spare_batch: ControlBatch::default(),
-            must_ring: false,
-            is_eager,
-            blocked: false,
-            room_wanted: Arc::default(),
-            full_count: 0,
-            undeliverable: 0,
-        }
+        let spare_batch = ControlBatch::default();
+        Self { doorbell, data, control, spare_batch, is_eager, room_wanted: Arc::default() }
+    }
+}
+
+impl Link {
+    pub(crate) fn new(peer: usize, way: Way) -> Self {
+        Self { peer, way, control_queue: Vec::new(), must_ring: false, blocked: false, full_count: 0, undeliverable: 0 }
     }
 
-    /// Publishes every sealed frame, and the open one when `open` allows it. Returns whether the ring took all.
+    /// Publishes every sealed frame, and the open one when `open` allows it, into the ring. Returns whether it took all.
     pub(crate) fn publish(&mut self, outlet: &mut Outlet, pool: &mut FramePool, open: OpenFrame) -> bool {
-        let Some(data) = &mut self.data else { return outlet.is_empty() };
-        let open = if self.is_eager && open == OpenFrame::WhenRead { OpenFrame::Go } else { open };
+        let Way::Ring(RingWay { data: Some(data), is_eager, .. }) = &mut self.way else { return outlet.is_empty() };
+        let open = if *is_eager && open == OpenFrame::WhenRead { OpenFrame::Go } else { open };
         while outlet.has_sealed() || open.may_go(data) && !outlet.writer.is_empty() {
             if !data.has_room() && !data.consumer_is_gone() {
                 self.blocked = true;
@@ -134,50 +142,73 @@ impl Link {
     /// Rings the other core's doorbell if something was published since the last time. To be called after a SeqCst fence.
     #[inline]
     pub(crate) fn ring_after_fence(&mut self) {
-        if std::mem::take(&mut self.must_ring) {
-            self.doorbell.ring_after_fence();
+        if std::mem::take(&mut self.must_ring)
+            && let Way::Ring(ring) = &self.way
+        {
+            ring.doorbell.ring_after_fence();
         }
     }
 
     /// Looks how far the other core has read, so that the next emit need not wait for the answer.
     pub(crate) fn look_ahead(&self) {
-        if let Some(data) = &self.data {
+        if let Some(data) = self.data() {
             data.consumer_has_read_all();
         }
     }
 
     /// Bytes that the data ring holds when every cell has carried a frame of this size.
     pub(crate) fn ring_bytes(&self, frame_bytes: usize) -> usize {
-        self.data.as_ref().map_or(0, |data| data.cells() * (frame_bytes + size_of::<FrameCell>()))
+        self.data().map_or(0, |data| data.cells() * (frame_bytes + size_of::<FrameCell>()))
+    }
+
+    fn data(&self) -> Option<&Producer<FrameCell>> {
+        match &self.way {
+            Way::Ring(ring) => ring.data.as_ref(),
+            Way::Socket(_) => None,
+        }
+    }
+
+    /// Has the reader ring this core's doorbell when it has made room, or takes that back.
+    pub(crate) fn want_room(&self, is_wanted: bool) {
+        if let Way::Ring(ring) = &self.way {
+            if is_wanted { ring.room_wanted.ask() } else { ring.room_wanted.withdraw() }
+        }
     }
 
     /// Whether a ring that was full has room now.
     pub(crate) fn has_new_room(&self) -> bool {
-        self.blocked && self.data.as_ref().is_some_and(Producer::has_room)
-            || !self.control_queue.is_empty() && self.control.free_cells() > 0
+        let Way::Ring(ring) = &self.way else { return false };
+        self.blocked && ring.data.as_ref().is_some_and(Producer::has_room)
+            || !self.control_queue.is_empty() && ring.control.free_cells() > 0
     }
 
     /// Publishes the control messages that wait, as far as the ring takes them, and returns how many it took. To a core
     /// that is gone they need not go.
     pub(crate) fn publish_control(&mut self) -> usize {
+        let Way::Ring(ring) = &mut self.way else { return 0 };
         let mut taken = 0;
         for messages in self.control_queue.chunks(BATCH_MESSAGES_MAX) {
-            self.spare_batch.fill(messages);
-            match self.control.try_publish(&mut self.spare_batch) {
+            ring.spare_batch.fill(messages);
+            match ring.control.try_publish(&mut ring.spare_batch) {
                 Ok(()) => {
                     self.must_ring = true;
-                    prefetch::for_write(std::ptr::without_provenance(self.control.next_cell_address()), 0);
+                    prefetch::for_write(std::ptr::without_provenance(ring.control.next_cell_address()), 0);
                 }
                 Err(PublishError::Full) => break,
                 Err(PublishError::Closed) => {}
             }
             taken += messages.len();
         }
+        self.drop_control(taken);
+        taken
+    }
+
+    /// Forgets the oldest control messages, which are on their way.
+    pub(super) fn drop_control(&mut self, taken: usize) {
         self.control_queue.drain(..taken);
         if self.control_queue.is_empty() {
             self.control_queue.shrink_to(CONTROL_QUEUE_KEPT);
         }
-        taken
     }
 }
 

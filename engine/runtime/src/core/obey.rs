@@ -37,6 +37,11 @@ impl Core {
                     self.show_numbers();
                     self.send_event(Event::Finished { core: self.index, component });
                 }
+                Command::Attach { peer, socket, received } => {
+                    if let Some(sockets) = &mut self.transfer.sockets {
+                        sockets.attach(peer, socket, &received);
+                    }
+                }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());
                 }

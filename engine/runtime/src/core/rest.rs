@@ -18,7 +18,7 @@ const SPINS: u32 = 8;
 
 impl Core {
     /// Nothing to do: spin for a moment, or park until a ring, a waker or the next deadline.
-    pub(super) fn rest(&mut self, parker: &mut Parker) {
+    pub(super) fn rest(&mut self) {
         let now_ns = self.transfer.now_ns;
         if self.report_idle && !self.idle_reported {
             self.idle_reported = true;
@@ -35,33 +35,35 @@ impl Core {
                     return;
                 }
                 let asked = self.ask_for_room();
-                self.park(parker, for_ns.map(Duration::from_nanos));
+                self.park(for_ns.map(Duration::from_nanos));
                 if asked {
-                    self.transfer.links.iter().for_each(|link| link.room_wanted.withdraw());
+                    self.transfer.links.iter().for_each(|link| link.want_room(false));
                 }
             }
         }
     }
 
-    fn park(&mut self, parker: &mut Parker, timeout: Option<Duration>) {
-        if !parker.prepare_park() {
-            return;
+    fn park(&mut self, timeout: Option<Duration>) {
+        let Some(mut parker) = self.parker.take() else { return };
+        if parker.prepare_park() {
+            if parker.has_news() || self.has_arrivals() {
+                parker.cancel_park();
+            } else {
+                parker.park(timeout);
+            }
         }
-        if self.has_arrivals() {
-            parker.cancel_park();
-        } else {
-            parker.park(timeout);
-        }
+        self.parker = Some(parker);
     }
 
     /// Looks for a moment at nothing but what arrives from other cores, and at the clock.
-    fn spin(&self) {
+    fn spin(&mut self) {
         self.transfer.links.iter().for_each(Link::look_ahead);
         for _ in 0..SPINS {
             let has_input = |link: &Inbound| {
                 link.data.as_ref().is_some_and(|data| data.has_available()) || link.control.has_available()
             };
-            if self.inbound.iter().any(has_input) || crate::clock::now_ns() >= self.next_deadline_ns {
+            let has_news = self.transfer.sockets.is_some() && self.parker.as_mut().is_some_and(Parker::has_news);
+            if has_news || self.inbound.iter().any(has_input) || crate::clock::now_ns() >= self.next_deadline_ns {
                 return;
             }
             std::hint::spin_loop();
@@ -74,7 +76,7 @@ impl Core {
         let mut asked = false;
         for link in &self.transfer.links {
             if link.blocked || !link.control_queue.is_empty() {
-                link.room_wanted.ask();
+                link.want_room(true);
                 asked = true;
             }
         }

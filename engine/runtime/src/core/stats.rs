@@ -7,6 +7,8 @@
 
 use hdrhistogram::Histogram;
 
+use crate::core::transfer::Load;
+
 /// Latencies in nanoseconds, 1 ns to 1 hour, two significant digits (at most 1 % off).
 pub(crate) fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("the bounds are valid")
@@ -66,6 +68,31 @@ impl InputStats {
 pub(crate) struct InboxStats {
     pub(crate) pauses: u64,
     pub(crate) population_max: usize,
-    /// How often its waiting work was estimated, for senders that count what they have sent since.
-    pub(crate) estimates: u32,
+    /// What other workers were told of it last, and when.
+    told: Load,
+    told_at_ns: u64,
+}
+
+/// Other workers hear of a load at most this often.
+const TELL_PERIOD_NS: u64 = 1_000_000;
+/// Less than this makes no difference to anybody.
+const TELL_LEAST_US: u32 = 1_000;
+
+impl InboxStats {
+    /// Whether other workers should be told of a load; notes that they are.
+    pub(crate) fn is_news(&mut self, load: Load, now_ns: u64) -> bool {
+        let differ = |one: u32, other: u32| {
+            let (one, other) = (one.max(TELL_LEAST_US), other.max(TELL_LEAST_US));
+            one / 2 > other || other / 2 > one
+        };
+        let told = self.told;
+        let is_other = load.over_limit != told.over_limit
+            || differ(load.wait_us, told.wait_us)
+            || differ(load.tuple_us, told.tuple_us);
+        let is_news = is_other && now_ns.saturating_sub(self.told_at_ns) >= TELL_PERIOD_NS;
+        if is_news {
+            (self.told, self.told_at_ns) = (load, now_ns);
+        }
+        is_news
+    }
 }

@@ -8,11 +8,13 @@
 //! before it shows the call as executed; control messages likewise.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
+use ringstorm_net::Lost;
 use ringstorm_ring::Doorbell;
 
 use crate::core::failure::TaskFailure;
@@ -52,6 +54,11 @@ impl SpoutsLeft {
         self.0 & !Self::MAY_EMIT
     }
 
+    /// Whether a spout may yet emit.
+    pub(crate) fn may_emit(self) -> bool {
+        self.0 & Self::MAY_EMIT != 0
+    }
+
     /// Whether nothing is pending and nothing will ever be.
     pub(crate) fn is_nothing(self) -> bool {
         self.0 == 0
@@ -61,6 +68,12 @@ impl SpoutsLeft {
 impl CoreStatus {
     pub(crate) fn spouts_left(&self) -> SpoutsLeft {
         SpoutsLeft(self.spouts.load(Ordering::Acquire))
+    }
+
+    /// Counts control messages that were handled; by the core alone.
+    pub(crate) fn count_control_received(&self, count: u64) {
+        let total = self.control_received.load(Ordering::Relaxed) + count;
+        self.control_received.store(total, Ordering::Release);
     }
 
     pub(crate) fn show_spouts_left(&self, left: SpoutsLeft) {
@@ -81,6 +94,8 @@ pub(crate) enum Command {
     ReportIdle,
     /// Call `finish` of the component with this number.
     Finish { component: u32 },
+    /// Go on with this connection to a peer of its sockets, on which these bytes came behind the handshake.
+    Attach { peer: usize, socket: OwnedFd, received: Vec<u8> },
     /// Copy counters and histograms.
     Snapshot(Sender<CoreSnapshot>),
     /// Call `close` and `cleanup` and end.
@@ -102,6 +117,10 @@ pub(crate) enum Event {
     Idle,
     /// The `finish` command for a component was carried out.
     Finished { core: usize, component: u32 },
+    /// A connection of the core's sockets is gone.
+    ConnectionLost { core: usize, peer: usize, lost: Lost },
+    /// Something about connections that whoever runs this should know.
+    Noted { text: String },
     /// The core's thread is over; a text says why it ended before it was told to.
     Ended { core: usize, panic: Option<String> },
 }

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use ringstorm_acking::{AckMessage, EdgeKey, Folder, Lanes, Outcome, RootId};
 use ringstorm_frame::Anchors;
+use ringstorm_net::Sockets;
 use ringstorm_tuple::EncodeError;
 
 use crate::api::emittable::Emittable;
 use crate::core::control::ControlMessage;
-use crate::core::link::{Link, OpenFrame};
+use crate::core::link::{Link, OpenFrame, Way};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::status::CoreStatus;
 
@@ -36,7 +37,30 @@ pub(crate) struct TaskBoard {
 /// The speed of a task that has not ended a call yet.
 pub(crate) const UNKNOWN_US: u32 = u32::MAX;
 
+/// What is shown of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// See [`TaskBoard::wait_us`].
+    pub(crate) wait_us: u32,
+    /// See [`TaskBoard::tuple_us`].
+    pub(crate) tuple_us: u32,
+    /// See [`TaskBoard::over_limit`].
+    pub(crate) over_limit: bool,
+}
+
 impl TaskBoard {
+    /// Shows the load of the tasks `first..=last`; those that do not exist are left out.
+    pub(crate) fn show(&self, first: u32, last: u32, load: Load) {
+        for task in first as usize..self.wait_us.len().min(last as usize + 1) {
+            self.wait_us[task].store(load.wait_us, Ordering::Relaxed);
+            self.tuple_us[task].store(load.tuple_us, Ordering::Relaxed);
+            // One core alone writes it.
+            let estimate = self.estimates[task].load(Ordering::Relaxed).wrapping_add(1);
+            self.estimates[task].store(estimate, Ordering::Relaxed);
+            self.over_limit[task].store(load.over_limit, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn new(task_count: usize) -> Self {
         let zeros = || (0..=task_count).map(|_| AtomicU32::new(0)).collect();
         Self {
@@ -119,6 +143,10 @@ pub(crate) struct Transfer {
     pub(crate) outlets: Vec<Outlet>,
     pub(crate) inbox_count: usize,
     pub(crate) links: Vec<Link>,
+    /// The connections to cores of other workers, if there are any.
+    pub(crate) sockets: Option<Sockets>,
+    /// Buffers on their way back from the sockets.
+    pub(crate) spare_pool: Vec<Vec<u8>>,
     pub(crate) pool: FramePool,
     pub(crate) limits: TransferLimits,
     /// Outlets with something new since the end of the last turn.
@@ -262,7 +290,11 @@ impl Transfer {
         // Shown as sent before another core can take them.
         self.status.sent.store(self.counters.sent, Ordering::Release);
         let was_blocked = link.blocked;
-        let all = link.publish(&mut self.outlets[self.inbox_count + link_index], &mut self.pool, open);
+        let outlet = &mut self.outlets[self.inbox_count + link_index];
+        let all = match (&link.way, &mut self.sockets) {
+            (Way::Socket(peer), Some(sockets)) => link.publish_to_socket(*peer, sockets, outlet, &mut self.pool, open),
+            _ => link.publish(outlet, &mut self.pool, open),
+        };
         if link.blocked != was_blocked {
             self.gate_version += 1;
         }
@@ -348,10 +380,9 @@ impl Transfer {
 
     /// Notes that tasks are paused or not, as their own core said.
     pub(crate) fn set_paused(&mut self, first: u32, last: u32, paused: bool) {
-        for task in first..=last {
-            if let Some(flag) = self.paused.get_mut(task as usize) {
-                *flag = paused;
-            }
+        let (first, end) = (first as usize, self.paused.len().min(last as usize + 1));
+        if let Some(flags) = self.paused.get_mut(first..end) {
+            flags.fill(paused);
         }
         self.gate_version += 1;
     }
@@ -362,7 +393,7 @@ impl Transfer {
         !self.paused[task as usize] && self.has_way(task)
     }
 
-    /// Whether the ring on the way to a task has room.
+    /// Whether the way to a task has room.
     #[inline]
     pub(crate) fn has_way(&self, task: u32) -> bool {
         match self.destinations[task as usize] {

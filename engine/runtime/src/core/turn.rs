@@ -4,15 +4,13 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use ringstorm_frame::{Anchors, FrameReader, RunCursor};
-use ringstorm_ring::Parker;
-
 use crate::core::bolt_executor::{Budget, Stop, Surroundings};
-use crate::core::control::ControlMessage;
-use crate::core::link::{Link, OpenFrame};
+use crate::core::control::ControlRecipients;
+use crate::core::link::{Link, OpenFrame, Way};
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{Event, SpoutsLeft};
 use crate::core::{Core, LocalExecutor};
+use ringstorm_frame::{Anchors, FrameReader, RunCursor};
 
 /// Frames taken from one ring in one turn.
 const FRAMES_PER_TURN: usize = 16;
@@ -23,14 +21,15 @@ const TURN_NS: u64 = 100_000;
 
 impl Core {
     /// Runs until told to stop.
-    pub(crate) fn run(&mut self, parker: &mut Parker) {
+    pub(crate) fn run(&mut self) {
         self.open();
         while !self.stopping {
             if self.turn() {
                 continue;
             }
-            self.rest(parker);
+            self.rest();
         }
+        self.close_sockets();
     }
 
     /// One turn. Returns whether anything was done.
@@ -48,6 +47,7 @@ impl Core {
         }
         progress |= self.read_control();
         progress |= self.read_frames();
+        progress |= self.read_sockets();
         if self.transfer.now_ns >= self.next_deadline_ns {
             self.tick();
         }
@@ -83,6 +83,7 @@ impl Core {
 
     fn read_control(&mut self) -> bool {
         let Self { inbound, feeders, transfer, spouts, ackers, locals, status, .. } = self;
+        let mut recipients = ControlRecipients { transfer, spouts, ackers, locals };
         let mut received = 0u64;
         for (link, feeder) in inbound.iter_mut().zip(feeders) {
             if !link.control.has_available() {
@@ -90,28 +91,12 @@ impl Core {
             }
             link.control.poll(CONTROL_CELLS_PER_TURN, |cell| {
                 received += cell.len() as u64;
-                for message in cell.iter() {
-                    match *message {
-                        ControlMessage::Ack { acker, message } => {
-                            if let Some(LocalExecutor::Acker(index)) = locals[acker as usize] {
-                                ackers[index as usize].push(message);
-                            }
-                        }
-                        ControlMessage::Outcome { spout, outcome } => {
-                            if let Some(LocalExecutor::Spout(index)) = locals[spout as usize] {
-                                spouts[index as usize].push_outcome(spout, outcome);
-                            }
-                        }
-                        ControlMessage::Pause { first, last } => transfer.set_paused(first, last, true),
-                        ControlMessage::Resume { first, last } => transfer.set_paused(first, last, false),
-                    }
-                }
+                cell.iter().for_each(|message| recipients.take(*message));
             });
             feeder.freed = true;
         }
         if received > 0 {
-            let total = status.control_received.load(Ordering::Relaxed) + received;
-            status.control_received.store(total, Ordering::Release);
+            status.count_control_received(received);
         }
         received > 0
     }
@@ -132,7 +117,7 @@ impl Core {
     }
 
     /// Hands every tuple of a frame to its executor: executed where it lies, or copied to the inbox.
-    fn deliver(&mut self, frame: &[u8]) {
+    pub(super) fn deliver(&mut self, frame: &[u8]) {
         let mut budget = Budget::new(self.transfer.now_ns);
         for run in FrameReader::new(frame) {
             let mut cursor = run.start();
@@ -283,6 +268,7 @@ impl Core {
         self.transfer.flush_acks();
         self.publish_control();
         self.ring_doorbells();
+        self.flush_sockets(open == OpenFrame::Go);
     }
 
     /// One fence for everything that this turn has published and freed: a store that another core waits for would be
@@ -310,7 +296,10 @@ impl Core {
             // Shown as sent before anybody can receive them.
             let before = shown.load(Ordering::Relaxed);
             shown.store(before + count as u64, Ordering::Release);
-            let taken = link.publish_control();
+            let taken = match (&link.way, &mut self.transfer.sockets) {
+                (Way::Socket(peer), Some(sockets)) => link.control_to_socket(*peer, sockets, &mut self.transfer.pool),
+                _ => link.publish_control(),
+            };
             if taken < count {
                 shown.store(before + taken as u64, Ordering::Release);
             }

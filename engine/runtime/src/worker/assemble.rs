@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeGenerator, Folder, RootId};
+use ringstorm_net::{Sockets, SocketsSettings};
 use ringstorm_ring::{Consumer, Doorbell, IdlePolicy, Producer, RingError, ring};
 use ringstorm_types::id::ACKER_COMPONENT;
 use ringstorm_types::topology::Grouping;
@@ -21,7 +22,7 @@ use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;
 use crate::core::grouper::Grouper;
 use crate::core::host::Host;
-use crate::core::link::{Feeder, Inbound, Link};
+use crate::core::link::{Feeder, Inbound, Link, RingWay, Way};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::output::{OutputStream, Route, TaskOutput};
 use crate::core::reports::Reports;
@@ -39,22 +40,39 @@ use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
 /// Cells of a data ring at the most to the thread of an executor whose code may wait. What lies in them waits for the call
 /// that runs, however slow it is.
 const CELLS_OF_WAITING: usize = 4;
+/// What a frame may have besides one largest tuple: the rest of a usual frame, and columns.
+const FRAME_MARGIN_BYTES: usize = 1 << 20;
 /// Cells of a control ring.
 const CONTROL_CELLS: usize = 128;
 
-/// The ends of rings that one thread gets.
+/// The ends of rings and connections that one thread gets.
 #[derive(Default)]
 pub(crate) struct Ends {
-    /// (other thread, link), outbound, in ascending order of the other thread.
+    /// Outbound, in ascending order of the other thread.
     pub(crate) links: Vec<Link>,
     pub(crate) inbound: Vec<(Inbound, Feeder)>,
+    /// The threads of other workers that it has connections with, by peer.
+    pub(crate) peers: Vec<usize>,
 }
 
-/// Makes every ring of the worker and deals the ends out to its threads.
+/// Makes every ring of the worker and deals the ends out to its threads, in their order.
 pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result<Vec<Ends>, RingError> {
-    let mut ends: Vec<Ends> = blueprint.threads.iter().map(|_| Ends::default()).collect();
+    let own = blueprint.own_threads();
+    let mut ends: Vec<Ends> =
+        own.clone().map(|thread| Ends { peers: blueprint.peers_of(thread), ..Ends::default() }).collect();
     for ((from, to), need) in &blueprint.links {
+        if !own.contains(from) {
+            continue;
+        }
         let LinkNeed { data, .. } = need;
+        let sender = from - own.start;
+        if !own.contains(to) {
+            let peer = ends[sender].peers.iter().position(|peer| peer == to);
+            let way = Way::Socket(peer.expect("whoever has a link to a thread has it as a peer"));
+            ends[sender].links.push(Link::new(*to, way));
+            continue;
+        }
+        let reader = to - own.start;
         let may_wait = blueprint.threads[*to].host == Host::Thread;
         let (data_in, data_out): (Option<Producer<FrameCell>>, Option<Consumer<FrameCell>>) = if *data {
             let cells = if may_wait { blueprint.ring_cells.min(CELLS_OF_WAITING) } else { blueprint.ring_cells };
@@ -64,11 +82,11 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
             (None, None)
         };
         let (control_in, control_out) = ring::<ControlBatch>(CONTROL_CELLS)?;
-        let link = Link::new(*to, doorbells[*to].clone(), data_in, control_in, may_wait);
+        let way = RingWay::new(doorbells[reader].clone(), data_in, control_in, may_wait);
         let feeder =
-            Feeder { doorbell: doorbells[*from].clone(), room_wanted: Arc::clone(&link.room_wanted), freed: false };
-        ends[*from].links.push(link);
-        ends[*to].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
+            Feeder { doorbell: doorbells[sender].clone(), room_wanted: Arc::clone(&way.room_wanted), freed: false };
+        ends[sender].links.push(Link::new(*to, Way::Ring(way)));
+        ends[reader].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
     }
     Ok(ends)
 }
@@ -90,7 +108,12 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     let Fittings { index, ends, doorbell, status, commands, events, debug } = fittings;
     let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events, debug };
     let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
-    let transfer = builder.transfer(ends.links, &status);
+    let mut transfer = builder.transfer(ends.links, &status);
+    transfer.sockets = (!ends.peers.is_empty()).then(|| {
+        let frame_bytes_max = blueprint.limits.tuple_bytes_max.saturating_add(FRAME_MARGIN_BYTES);
+        let frame_bytes_max = u32::try_from(frame_bytes_max).unwrap_or(u32::MAX);
+        Sockets::new(ends.peers.len(), 0, SocketsSettings { frame_bytes_max, ..SocketsSettings::default() })
+    });
     let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
     let now_ns = crate::clock::now_ns();
     for id in builder.bolt_executors().into_iter().chain(builder.other_executors()) {
@@ -152,6 +175,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         stopping: false,
         idle_since_ns: now_ns,
         tick_payload: Vec::new(),
+        parker: None,
     }
 }
 
@@ -220,6 +244,8 @@ impl CoreBuilder<'_> {
             outlets: (0..bolts.len() + links.len()).map(|_| Outlet::default()).collect(),
             inbox_count: bolts.len(),
             links,
+            sockets: None,
+            spare_pool: Vec::new(),
             pool: FramePool::new(blueprint.limits.frame_bytes),
             limits: blueprint.limits,
             fresh: Vec::new(),
@@ -353,8 +379,9 @@ impl CoreBuilder<'_> {
             }
             Grouping::All => Grouper::All { tasks: tasks.into() },
             Grouping::None => Grouper::None { tasks: tasks.into(), random: random.clone() },
-            // One worker hosts every task, so local-or-shuffle has the same targets as shuffle.
-            Grouping::Shuffle | Grouping::LocalOrShuffle => {
+            Grouping::Shuffle => Grouper::Shuffle(Shuffle::new(tasks, self.blueprint.load_aware, random)),
+            Grouping::LocalOrShuffle => {
+                let tasks = self.blueprint.own_or_all(tasks);
                 Grouper::Shuffle(Shuffle::new(tasks, self.blueprint.load_aware, random))
             }
         }
@@ -374,7 +401,7 @@ impl CoreBuilder<'_> {
             let (roots, near) = self.first_roots(task_number(context.task) as u32);
             SpoutTask::new(make(component, || factory()), output, Tracker::new(roots, near), context)
         });
-        let gate_routes = blueprint.gate_routes(component);
+        let gate_routes = blueprint.own_gate_routes(component);
         let thread_of = |task: &u32| &blueprint.threads[blueprint.thread_of_task[*task as usize]];
         let mut targets = gate_routes.iter().flat_map(|route| &*route.tasks);
         let feeds_waiting = targets.any(|task| thread_of(task).host == Host::Thread);
@@ -438,7 +465,7 @@ impl CoreBuilder<'_> {
             blueprint.component_numbers[task_number(id.first)],
             task_number(id.first) as u32,
             tasks.collect(),
-            Gate::new(blueprint.gate_routes(component)),
+            Gate::new(blueprint.own_gate_routes(component)),
             self.input_keys(component, tick.is_some()),
             Arc::clone(factory),
             tick,

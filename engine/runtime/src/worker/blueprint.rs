@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeKey, Lanes};
@@ -14,7 +15,7 @@ use ringstorm_types::config::{Config, CorePlacement};
 use ringstorm_types::graph::{cycles, topological_order};
 use ringstorm_types::id::{SYSTEM_COMPONENT, TICK_STREAM};
 use ringstorm_types::numbering::{Numbering, number};
-use ringstorm_types::placement::{local_acker_count, place};
+use ringstorm_types::placement::{local_acker_count, place_those};
 use ringstorm_types::topology::{ComponentKind, Grouping};
 use ringstorm_types::{ComponentId, ExecutorId, StreamId, TaskId};
 
@@ -24,7 +25,7 @@ use crate::api::input::Source;
 use crate::core::InboxMarks;
 use crate::core::gate::GateRoute;
 use crate::core::host::Host;
-use crate::core::transfer::{TaskBoard, TransferLimits};
+use crate::core::transfer::{Load, TaskBoard, TransferLimits};
 use crate::error::BuildError;
 
 /// What all data rings of a worker may hold together; above it rings get fewer cells.
@@ -41,9 +42,24 @@ const MAX_PENDING_DEFAULT: usize = 1 << 20;
 /// The number of a component for runs of the system (ticks).
 pub(crate) const SYSTEM_NUMBER: u32 = u32::MAX - 1;
 
-/// One thread of the worker.
+/// Which of a topology's workers this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkerShare {
+    /// Its number, from 0.
+    pub(crate) worker: usize,
+    /// How many there are.
+    pub(crate) workers: NonZeroUsize,
+}
+
+impl WorkerShare {
+    /// The only worker.
+    pub(crate) const WHOLE: Self = Self { worker: 0, workers: NonZeroUsize::MIN };
+}
+
+/// One thread of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadPlan {
+    pub(crate) worker: usize,
     pub(crate) host: Host,
     pub(crate) executors: Vec<ExecutorId>,
 }
@@ -55,12 +71,14 @@ pub(crate) struct LinkNeed {
     pub(crate) control: bool,
 }
 
-/// A worker on paper.
+/// A topology on paper, with all of its workers, and which of them this is.
 pub(crate) struct Blueprint {
+    pub(crate) share: WorkerShare,
     pub(crate) built: BuiltTopology,
     pub(crate) config: Config,
     pub(crate) facts: Arc<TopologyFacts>,
     pub(crate) numbering: Numbering,
+    /// The threads of all workers, those of a worker side by side. Their index is the number of a core.
     pub(crate) threads: Vec<ThreadPlan>,
     /// By task id (index 0 is the system): the index of its thread.
     pub(crate) thread_of_task: Vec<usize>,
@@ -95,26 +113,48 @@ pub(crate) struct CoresWanted {
 }
 
 impl Blueprint {
-    /// Plans a worker that runs the whole topology.
-    pub(crate) fn new(built: BuiltTopology, name: &str, cores: &CoresWanted, seed: u64) -> Result<Self, BuildError> {
+    /// Plans a topology for one of its workers. All of them plan the same, given the same seed, but for the CPUs, which
+    /// are this worker's.
+    pub(crate) fn new(
+        built: BuiltTopology,
+        name: &str,
+        cores: &CoresWanted,
+        seed: u64,
+        share: WorkerShare,
+    ) -> Result<Self, BuildError> {
         let config = built.config.clone();
         let topology = built.topology.clone();
-        let core_count = config.worker_cores()?.unwrap_or(cores.cpus.len()).max(1);
+        let workers = share.workers;
+        let core_count = config.worker_cores()?.unwrap_or(cores.cpus.len() / workers).max(1);
         let core_count = NonZeroUsize::new(core_count).unwrap_or(NonZeroUsize::MIN);
-        let numbering = number(&topology, &config, local_acker_count(&topology, &config, core_count)?)?;
-        let placement = place(&numbering, &topology, core_count);
-
-        let pinned = config.cores_placement()? == CorePlacement::Pinned && core_count.get() <= cores.cpus.len();
-        let mut threads: Vec<ThreadPlan> = placement
-            .cores()
-            .map(|(core, executors)| {
-                let host = if pinned { Host::Pinned { cpu: cores.cpus[core.0] } } else { Host::Unbound };
-                ThreadPlan { host, executors: executors.to_vec() }
-            })
-            .collect();
-        // A core without executors would only cost a thread.
-        threads.retain(|thread| !thread.executors.is_empty());
-        threads.extend(placement.on_own_threads().map(|id| ThreadPlan { host: Host::Thread, executors: vec![id] }));
+        // As in Storm there is an acker for each worker; within one process, one near each spout.
+        let ackers = match workers {
+            NonZeroUsize::MIN => local_acker_count(&topology, &config, core_count)?,
+            workers => u32::try_from(workers.get()).unwrap_or(u32::MAX),
+        };
+        let numbering = number(&topology, &config, ackers)?;
+        let enough = workers.checked_mul(core_count).is_some_and(|all| all.get() <= cores.cpus.len());
+        let pinned = config.cores_placement()? == CorePlacement::Pinned && enough;
+        let mut threads = Vec::new();
+        for (worker, executors) in ringstorm_types::placement::share(&numbering, &topology, workers).iter().enumerate()
+        {
+            let placement = place_those(&numbering, &topology, core_count, |id| executors.contains(&id));
+            let cpus = cores.cpus.iter().skip(worker * core_count.get());
+            let hosts =
+                cpus.map(|cpu| Host::Pinned { cpu: *cpu }).filter(|_| pinned).chain(std::iter::repeat(Host::Unbound));
+            // A core without executors would only cost a thread.
+            let cores = placement.cores().zip(hosts).filter(|((_, executors), _)| !executors.is_empty());
+            threads.extend(cores.map(|((_, executors), host)| ThreadPlan {
+                worker,
+                host,
+                executors: executors.to_vec(),
+            }));
+            threads.extend(placement.on_own_threads().map(|id| ThreadPlan {
+                worker,
+                host: Host::Thread,
+                executors: vec![id],
+            }));
+        }
 
         let task_count = numbering.task_count();
         let mut thread_of_task = vec![usize::MAX; task_count + 1];
@@ -146,6 +186,7 @@ impl Blueprint {
             tasks: numbering.components().map(|(id, tasks)| (id.clone(), tasks.to_vec())).collect(),
         });
         let mut blueprint = Self {
+            share,
             facts,
             thread_of_task,
             sources,
@@ -181,8 +222,16 @@ impl Blueprint {
             threads,
         };
         blueprint.links = blueprint.plan_links();
+        // Those at other workers count as fast until they say something.
+        for task in (1..=task_count).filter(|task| !blueprint.is_own(blueprint.thread_of_task[*task])) {
+            blueprint.board.show(task as u32, task as u32, Load::default());
+        }
         let mut rings_by_reader = BTreeMap::<usize, usize>::new();
-        for ((_, to), _) in blueprint.links.iter().filter(|(_, need)| need.data) {
+        for ((_, to), _) in blueprint
+            .links
+            .iter()
+            .filter(|((from, to), need)| need.data && blueprint.is_own(*from) && blueprint.is_own(*to))
+        {
             *rings_by_reader.entry(*to).or_default() += 1;
         }
         let rings: usize = rings_by_reader.values().sum();
@@ -195,6 +244,37 @@ impl Blueprint {
             blueprint.ring_cells /= 2;
         }
         Ok(blueprint)
+    }
+
+    /// The threads of other workers that a thread has links to or from.
+    pub(crate) fn peers_of(&self, thread: usize) -> Vec<usize> {
+        let pairs = self.links.keys().filter(|pair| !self.is_ring(**pair));
+        let peers = pairs.filter_map(|(from, to)| match (*from == thread, *to == thread) {
+            (true, _) => Some(*to),
+            (_, true) => Some(*from),
+            _ => None,
+        });
+        peers.collect::<BTreeSet<usize>>().into_iter().collect()
+    }
+
+    /// Whether two threads live in one worker, so that a ring joins them.
+    pub(crate) fn is_ring(&self, (from, to): (usize, usize)) -> bool {
+        self.threads[from].worker == self.threads[to].worker
+    }
+
+    /// The numbers of this worker's cores.
+    pub(crate) fn own_threads(&self) -> Range<usize> {
+        self.threads_of_worker(self.share.worker)
+    }
+
+    /// The numbers of a worker's cores.
+    pub(crate) fn threads_of_worker(&self, worker: usize) -> Range<usize> {
+        let first = self.threads.partition_point(|thread| thread.worker < worker);
+        first..self.threads.partition_point(|thread| thread.worker <= worker)
+    }
+
+    pub(crate) fn is_own(&self, thread: usize) -> bool {
+        self.threads[thread].worker == self.share.worker
     }
 
     pub(crate) fn is_in_cycle(&self, component: &str, with: &str) -> bool {
@@ -232,8 +312,28 @@ impl Blueprint {
         self.numbering.tasks_of(component).iter().map(|task| task_number(*task) as u32).collect()
     }
 
-    /// What may hold an executor of this component.
+    /// What may hold an executor of this component on this worker: as [`Blueprint::gate_routes`], but for what goes to
+    /// tasks of this worker alone.
+    pub(crate) fn own_gate_routes(&self, component: &str) -> Vec<GateRoute> {
+        self.routes(component, |tasks, grouping| match grouping {
+            Grouping::LocalOrShuffle => self.own_or_all(tasks),
+            _ => tasks,
+        })
+    }
+
+    /// Those of the tasks that this worker runs; all if it runs none.
+    pub(crate) fn own_or_all(&self, tasks: Vec<u32>) -> Vec<u32> {
+        let own = tasks.iter().copied().filter(|task| self.is_own(self.thread_of_task[*task as usize]));
+        let own: Vec<u32> = own.collect();
+        if own.is_empty() { tasks } else { own }
+    }
+
+    /// What may hold an executor of this component on some worker.
     pub(crate) fn gate_routes(&self, component: &str) -> Vec<GateRoute> {
+        self.routes(component, |tasks, _| tasks)
+    }
+
+    fn routes(&self, component: &str, targets: impl Fn(Vec<u32>, &Grouping) -> Vec<u32>) -> Vec<GateRoute> {
         let mut routes = Vec::new();
         let Some(data) = self.built.topology.components.get(component) else { return routes };
         for stream in data.outputs.keys() {
@@ -242,7 +342,8 @@ impl Blueprint {
                     continue;
                 }
                 let any_is_enough = matches!(grouping, Grouping::Shuffle | Grouping::LocalOrShuffle) && self.load_aware;
-                routes.push(GateRoute { tasks: self.tasks_of(subscriber).into(), any_is_enough });
+                let tasks = targets(self.tasks_of(subscriber), grouping);
+                routes.push(GateRoute { tasks: tasks.into(), any_is_enough });
                 // What enters a cycle waits for all of it: inside, nobody waits for anybody.
                 if let Some(cycle) = self.cycle_of(subscriber) {
                     let tasks: Vec<u32> = cycle.iter().flat_map(|member| self.tasks_of(member)).collect();

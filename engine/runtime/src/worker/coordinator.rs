@@ -6,29 +6,31 @@
 //! taken or replayed, and what is not acked by the time limit is counted. Whoever is in a call by then is named and left
 //! behind.
 //!
+//! Whom it leads are [`Members`]: the cores of this process, or workers that are processes of their own.
+//!
 //! Threading: a thread of its own that sleeps between events. Errors: a fatal failure of user code ends the run with
 //! it; a core that ends by itself is a fault of the runtime and ends the run too.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use crate::core::failure::TaskFailure;
-use crate::core::status::{Command, CommandBox, CoreStatus, Event};
+use crate::core::status::Event;
 use crate::metrics::CoreSnapshot;
-use crate::report::{ErrorReport, Outcome, RunReport};
+use crate::report::{ErrorReport, Outcome, RunReport, Throttle};
 use crate::worker::blueprint::Blueprint;
-use crate::worker::error_thread::ErrorThread;
+use crate::worker::error_thread::{ErrorListener, ErrorThread};
+use crate::worker::members::{Held, Members, Order, Reading};
+use crate::worker::stalls::Stalls;
 use ringstorm_types::ComponentId;
 use ringstorm_types::topology::ComponentKind;
-use std::sync::atomic::Ordering;
 
 /// How often the coordinator looks at the cores when nothing happens.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// Between two readings of the drain.
 const DRAIN_PERIOD: Duration = Duration::from_micros(500);
-/// A core that is longer in one call of user code is named.
-const STALL: Duration = Duration::from_secs(1);
 /// How long cores may take to close and clean up before they are left behind.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same for cores that do not even answer, since user code holds them.
@@ -55,40 +57,83 @@ pub(crate) enum Message {
 }
 
 pub(crate) struct Coordinator {
-    pub(crate) blueprint: Arc<Blueprint>,
-    pub(crate) statuses: Vec<Arc<CoreStatus>>,
-    pub(crate) commands: Vec<Arc<CommandBox>>,
-    pub(crate) messages: Receiver<Message>,
-    pub(crate) error_thread: ErrorThread,
-    pub(crate) errors: Vec<ErrorReport>,
-    pub(crate) error_count: u64,
-    pub(crate) throttle: crate::report::Throttle,
-    pub(crate) ready: usize,
-    /// By core: its thread is over.
-    pub(crate) ended: Vec<bool>,
-    /// By core: the component whose `finish` command it has carried out last.
-    pub(crate) finished: Vec<Option<u32>>,
-    pub(crate) fatal: Option<String>,
-    pub(crate) stop_requested: bool,
+    blueprint: Arc<Blueprint>,
+    members: Box<dyn Members>,
+    /// The number of the first member.
+    first_core: usize,
+    messages: Receiver<Message>,
+    error_thread: ErrorThread,
+    errors: Vec<ErrorReport>,
+    error_count: u64,
+    throttle: Throttle,
+    ready: usize,
+    /// By member: it is over.
+    ended: Vec<bool>,
+    /// By member: the component whose `finish` order it has carried out last.
+    finished: Vec<Option<u32>>,
+    fatal: Option<String>,
+    stop_requested: bool,
     /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
-    pub(crate) is_ending: bool,
-    pub(crate) active: bool,
-    pub(crate) started: Instant,
-    pub(crate) stalled: Vec<bool>,
+    is_ending: bool,
+    active: bool,
+    started: Instant,
+    stalls: Stalls,
+    on_note: NoteListener,
 }
+
+/// Called with what happens to connections.
+pub(crate) type NoteListener = Box<dyn FnMut(&str) + Send>;
 
 /// Errors kept for the report; older ones stay counted.
 const ERRORS_KEPT: usize = 200;
 
 impl Coordinator {
+    /// Leads those members; what happens to them comes out of `messages`.
+    pub(crate) fn new(
+        blueprint: &Arc<Blueprint>,
+        members: Box<dyn Members>,
+        messages: Receiver<Message>,
+        on_error: Option<ErrorListener>,
+        on_note: NoteListener,
+        active: bool,
+    ) -> Self {
+        let config = &blueprint.config;
+        let throttle = Throttle::new(
+            config.max_error_report_per_interval().unwrap_or(5),
+            Duration::from_secs(u64::from(config.error_throttle_interval_secs().unwrap_or(10))),
+        );
+        let count = members.count();
+        let stalls = Stalls::new(count, members.first_core());
+        Self {
+            first_core: members.first_core(),
+            blueprint: Arc::clone(blueprint),
+            members,
+            messages,
+            error_thread: ErrorThread::start(on_error),
+            errors: Vec::new(),
+            error_count: 0,
+            throttle,
+            ready: 0,
+            ended: vec![false; count],
+            finished: vec![None; count],
+            fatal: None,
+            stop_requested: false,
+            is_ending: false,
+            active,
+            started: Instant::now(),
+            stalls,
+            on_note,
+        }
+    }
+
     /// Leads the run to its end.
     pub(crate) fn run(mut self) -> RunReport {
-        while self.ready < self.commands.len() && self.fatal.is_none() && !self.stop_requested {
+        while self.ready < self.members.count() && self.fatal.is_none() && !self.stop_requested {
             self.wait(LOOK_PERIOD);
         }
         if self.fatal.is_none() && !self.stop_requested {
             if self.active {
-                self.tell_all(|| Command::Activate);
+                self.members.tell_all(Order::Activate);
             }
             self.lead();
         }
@@ -106,7 +151,7 @@ impl Coordinator {
             }
             if !asked_for_idle {
                 asked_for_idle = true;
-                self.tell_all(|| Command::ReportIdle);
+                self.members.tell_all(Order::ReportIdle);
             }
             if self.is_drained() {
                 return;
@@ -119,10 +164,10 @@ impl Coordinator {
         let timeout = Duration::from_secs_f64(self.blueprint.config.drain_timeout_secs().unwrap_or(30.0));
         let mut until = Instant::now() + timeout;
         let mut drained = self.fatal.is_none();
-        let was_ready = self.ready >= self.commands.len();
-        self.tell_all(|| Command::StopTicks);
+        let was_ready = self.ready >= self.members.count();
+        self.members.tell_all(Order::StopTicks);
         if self.stop_requested {
-            self.tell_all(|| Command::Deactivate);
+            self.members.tell_all(Order::Deactivate);
         }
         if self.fatal.is_none() && was_ready {
             drained = self.drain(until);
@@ -144,9 +189,9 @@ impl Coordinator {
                 }
             }
         }
-        let snapshots = self.snapshots(SNAPSHOT_TIMEOUT);
+        let (snapshots, answered) = self.members.snapshots(SNAPSHOT_TIMEOUT);
         let (pending, in_flight) = self.left();
-        self.end_cores(&snapshots);
+        self.end_members(&answered);
         self.error_thread.end();
         let outcome = match self.fatal.take() {
             Some(text) => Outcome::Failed(text),
@@ -175,9 +220,9 @@ impl Coordinator {
         let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { return true };
         let is_spout = self.blueprint.built.topology.components[component].kind == ComponentKind::Spout;
         let until = if is_spout { until.min(Instant::now() + STOP_TIMEOUT_OF_HELD) } else { until };
-        let hosts = self.blueprint.threads_of(component);
-        self.tell_all(|| Command::Finish { component: number });
-        while !hosts.iter().all(|core| self.finished[*core] == Some(number)) {
+        let hosts = self.members.hosts_of(component);
+        self.members.tell_all(Order::Finish { component: number });
+        while !hosts.iter().all(|member| self.finished[*member] == Some(number)) {
             if self.fatal.is_some() || Instant::now() >= until {
                 return is_spout;
             }
@@ -186,38 +231,29 @@ impl Coordinator {
         true
     }
 
-    /// Has all cores close and clean up and waits for their threads; names who holds those that do not end. Cores that
+    /// Has all members close and clean up and waits for their ends; names who holds those that do not end. Those that
     /// have just answered have more time than those that user code holds.
-    fn end_cores(&mut self, answers: &[CoreSnapshot]) {
-        self.tell_all(|| Command::Stop { orderly: true });
+    fn end_members(&mut self, answered: &BTreeSet<usize>) {
+        self.members.tell_all(Order::Stop { orderly: true });
         let told = Instant::now();
-        let was_ready = self.ready >= self.commands.len();
-        let has_answered = |core: usize| !was_ready || answers.iter().any(|answer| answer.core == core);
+        let was_ready = self.ready >= self.members.count();
+        let has_answered = |member: usize| !was_ready || answered.contains(&member);
         while let Some(timeout) = (0..self.ended.len())
-            .filter(|core| !self.ended[*core])
-            .map(|core| if has_answered(core) { STOP_TIMEOUT } else { STOP_TIMEOUT_OF_HELD })
+            .filter(|member| !self.ended[*member])
+            .map(|member| if has_answered(member) { STOP_TIMEOUT } else { STOP_TIMEOUT_OF_HELD })
             .max()
             .filter(|timeout| told.elapsed() < *timeout)
         {
             self.wait(Duration::from_millis(20).min(timeout));
         }
-        for core in (0..self.ended.len()).filter(|core| !self.ended[*core]).collect::<Vec<_>>() {
-            let (component, held) = self.held(core);
+        for member in (0..self.ended.len()).filter(|member| !self.ended[*member]).collect::<Vec<_>>() {
+            let Held { component, time } = self.members.holder(member);
             let text = format!(
                 "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
-                held.as_secs_f64()
+                time.as_secs_f64()
             );
             self.report(component, 0, text, false);
         }
-    }
-
-    /// Which component's code holds a core, and for how long.
-    fn held(&self, core: usize) -> (String, Duration) {
-        let status = &self.statuses[core];
-        let running = status.running.load(Ordering::Acquire);
-        let held_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
-        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
-        (component.map_or("?", |id| id.as_str()).to_owned(), Duration::from_nanos(held_ns))
     }
 
     /// Waits until nothing is on its way and nothing is pending.
@@ -233,38 +269,23 @@ impl Coordinator {
         }
     }
 
-    fn input_has_ended(&self) -> bool {
-        self.statuses.iter().all(|status| status.spouts_left().is_nothing())
+    fn input_has_ended(&mut self) -> bool {
+        self.members.reading().is_some_and(|reading| reading.input_has_ended())
     }
 
     /// Two equal readings of "everything sent was executed, every control message was read, nothing is pending".
-    fn is_drained(&self) -> bool {
-        let first = self.reading();
-        first.is_balanced() && {
+    fn is_drained(&mut self) -> bool {
+        let first = self.members.reading();
+        first.as_ref().is_some_and(Reading::is_balanced) && {
             std::thread::sleep(Duration::from_micros(100));
-            first == self.reading()
+            first == self.members.reading()
         }
     }
 
-    /// Executed and received are read before sent: what is counted as executed was counted as sent before.
-    fn reading(&self) -> Reading {
-        let sum = |number: fn(&CoreStatus) -> u64| self.statuses.iter().map(|status| number(status)).sum::<u64>();
-        let executed = sum(|status| status.executed.load(Ordering::Acquire));
-        let control_received = sum(|status| status.control_received.load(Ordering::Acquire));
-        let sent = sum(|status| status.sent.load(Ordering::Acquire));
-        let control_sent = sum(|status| status.control_sent.load(Ordering::Acquire));
-        let pending = sum(|status| status.spouts_left().pending());
-        Reading { executed, control_received, sent, control_sent, pending }
-    }
-
     /// Messages pending and tuples not executed.
-    fn left(&self) -> (u64, u64) {
-        let reading = self.reading();
-        (reading.pending, reading.sent.saturating_sub(reading.executed))
-    }
-
-    fn tell_all(&self, command: impl Fn() -> Command) {
-        self.commands.iter().for_each(|commands| commands.send(command()));
+    fn left(&mut self) -> (u64, u64) {
+        let Reading { received, sent } = self.members.reading().unwrap_or_default();
+        (sent.pending, sent.tuples.saturating_sub(received.executed))
     }
 
     fn wait(&mut self, timeout: Duration) {
@@ -282,14 +303,18 @@ impl Coordinator {
         match message {
             Message::Core(Event::Ready) => self.ready += 1,
             Message::Core(Event::Idle) => {}
-            Message::Core(Event::Finished { core, component }) => self.finished[core] = Some(component),
+            Message::Core(Event::Finished { core, component }) => {
+                self.finished[core - self.first_core] = Some(component);
+            }
             Message::Core(Event::Failed { failure }) => self.failed(failure),
             Message::Core(Event::Reported { component, task, text }) => {
                 self.report(component, task, text, false);
             }
             Message::Core(Event::MoreReported { count }) => self.error_count += count,
+            Message::Core(Event::ConnectionLost { .. }) => {}
+            Message::Core(Event::Noted { text }) => (self.on_note)(&text),
             Message::Core(Event::Ended { core, panic }) => {
-                self.ended[core] = true;
+                self.ended[core - self.first_core] = true;
                 if let Some(text) = panic {
                     self.fatal.get_or_insert(format!("core {core} ended: {text}"));
                 }
@@ -298,12 +323,12 @@ impl Coordinator {
             Message::Owner(Request::SetActive(active)) => {
                 self.active = active;
                 // Whoever asks for it after a stop, or when all is done, is late.
-                if self.ready >= self.commands.len() && !self.stop_requested && !self.is_ending {
-                    self.tell_all(|| if active { Command::Activate } else { Command::Deactivate });
+                if self.ready >= self.members.count() && !self.stop_requested && !self.is_ending {
+                    self.members.tell_all(if active { Order::Activate } else { Order::Deactivate });
                 }
             }
             Message::Owner(Request::Snapshot(reply)) => {
-                let _ = reply.send(self.snapshots(Duration::from_millis(500)));
+                let _ = reply.send(self.members.snapshots(SNAPSHOT_TIMEOUT).0);
             }
         }
     }
@@ -328,54 +353,9 @@ impl Coordinator {
         }
     }
 
-    /// A core that stays in one call of user code holds everybody who lives on it: says who it is, once.
     fn name_stalled_cores(&mut self) {
-        for index in 0..self.statuses.len() {
-            if matches!(self.blueprint.threads[index].host, crate::core::host::Host::Thread) {
-                continue;
-            }
-            let (component, held) = self.held(index);
-            let stalled = self.statuses[index].running.load(Ordering::Acquire) != 0 && held > STALL;
-            if stalled && !self.stalled[index] {
-                let text = format!(
-                    "holds core {index} for {:.1} s in one call: everything else on that core waits; declare it blocking",
-                    held.as_secs_f64()
-                );
-                self.report(component, 0, text, false);
-            }
-            self.stalled[index] = stalled;
+        for (component, text) in self.stalls.look(&*self.members) {
+            self.report(component, 0, text, false);
         }
-    }
-
-    fn snapshots(&self, timeout: Duration) -> Vec<CoreSnapshot> {
-        let (reply, replies) = channel();
-        self.tell_all(|| Command::Snapshot(reply.clone()));
-        drop(reply);
-        let until = Instant::now() + timeout;
-        let mut snapshots = Vec::new();
-        while snapshots.len() < self.commands.len() {
-            let left = until.saturating_duration_since(Instant::now());
-            match replies.recv_timeout(left) {
-                Ok(snapshot) => snapshots.push(snapshot),
-                Err(_) => break,
-            }
-        }
-        snapshots.sort_by_key(|snapshot: &CoreSnapshot| snapshot.core);
-        snapshots
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Reading {
-    executed: u64,
-    control_received: u64,
-    sent: u64,
-    control_sent: u64,
-    pending: u64,
-}
-
-impl Reading {
-    fn is_balanced(self) -> bool {
-        self.executed == self.sent && self.control_received == self.control_sent && self.pending == 0
     }
 }

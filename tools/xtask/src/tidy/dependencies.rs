@@ -17,9 +17,19 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-frame", Some(&[])),
     ("ringstorm-acking", Some(&[])),
     ("ringstorm-ring", Some(&[])),
+    ("ringstorm-protocol", Some(&[])),
+    ("ringstorm-net", Some(&["ringstorm-protocol"])),
     (
         "ringstorm-runtime",
-        Some(&["ringstorm-types", "ringstorm-tuple", "ringstorm-frame", "ringstorm-acking", "ringstorm-ring"]),
+        Some(&[
+            "ringstorm-types",
+            "ringstorm-tuple",
+            "ringstorm-frame",
+            "ringstorm-acking",
+            "ringstorm-ring",
+            "ringstorm-net",
+            "ringstorm-protocol",
+        ]),
     ),
     ("ringstorm", Some(&["ringstorm-runtime", "ringstorm-tuple", "ringstorm-types"])),
     ("ringstorm-benches", None),
@@ -27,7 +37,8 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
 ];
 
 /// Members without any I/O.
-const PURE: &[&str] = &["ringstorm-types", "ringstorm-tuple", "ringstorm-frame", "ringstorm-acking"];
+const PURE: &[&str] =
+    &["ringstorm-types", "ringstorm-tuple", "ringstorm-frame", "ringstorm-acking", "ringstorm-protocol"];
 
 /// Packages that do I/O or lead to it.
 const IO: &[&str] = &[

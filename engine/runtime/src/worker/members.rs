@@ -1,0 +1,237 @@
+//! Those whom a coordinator leads: the cores of this process, or the workers that are processes of their own.
+//!
+//! Invariants: a member says once that it is ready and once that it has ended; orders reach it in the order in which they
+//! are given.
+//!
+//! Threading: used by the coordinator's thread. Errors: a member that does not answer counts as one that is not done.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use ringstorm_types::ComponentId;
+use serde::{Deserialize, Serialize};
+
+use crate::core::host::Host;
+use crate::core::status::{Command, CommandBox, CoreStatus};
+use crate::metrics::CoreSnapshot;
+use crate::worker::blueprint::Blueprint;
+
+/// What a coordinator asks of all members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Spouts may be asked for tuples.
+    Activate,
+    /// Spouts may not be asked for tuples.
+    Deactivate,
+    /// No tick tuples any more.
+    StopTicks,
+    /// Tell whenever there is nothing to do.
+    ReportIdle,
+    /// Call `finish` of the component with this number.
+    Finish {
+        /// Its number.
+        component: u32,
+    },
+    /// Call `close` and `cleanup` and end.
+    Stop {
+        /// Otherwise end without.
+        orderly: bool,
+    },
+}
+
+impl From<Order> for Command {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Activate => Self::Activate,
+            Order::Deactivate => Self::Deactivate,
+            Order::StopTicks => Self::StopTicks,
+            Order::ReportIdle => Self::ReportIdle,
+            Order::Finish { component } => Self::Finish { component },
+            Order::Stop { orderly } => Self::Stop { orderly },
+        }
+    }
+}
+
+/// What was received, which is read before [`Sent`] over all members.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Received {
+    pub(crate) executed: u64,
+    pub(crate) control: u64,
+}
+
+/// What was sent, and what spouts have left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    pub(crate) tuples: u64,
+    pub(crate) control: u64,
+    pub(crate) pending: u64,
+    /// A spout may yet emit.
+    pub(crate) may_emit: bool,
+}
+
+/// A reading of all members: first of everything received, then of everything sent. What is counted as received was
+/// counted as sent before, so that equality is no accident of timing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) received: Received,
+    pub(crate) sent: Sent,
+}
+
+impl Reading {
+    /// Everything that was sent has arrived, and nothing is pending.
+    pub(crate) fn is_balanced(&self) -> bool {
+        let Self { received, sent } = self;
+        received.executed == sent.tuples && received.control == sent.control && sent.pending == 0
+    }
+
+    /// Nothing is pending and nothing will ever be.
+    pub(crate) fn input_has_ended(&self) -> bool {
+        self.sent.pending == 0 && !self.sent.may_emit
+    }
+}
+
+impl std::ops::AddAssign for Received {
+    fn add_assign(&mut self, other: Self) {
+        self.executed += other.executed;
+        self.control += other.control;
+    }
+}
+
+impl std::ops::AddAssign for Sent {
+    fn add_assign(&mut self, other: Self) {
+        self.tuples += other.tuples;
+        self.control += other.control;
+        self.pending += other.pending;
+        self.may_emit |= other.may_emit;
+    }
+}
+
+/// Whose code holds a member, and since when.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) component: String,
+    pub(crate) time: Duration,
+}
+
+/// See the module.
+pub(crate) trait Members: Send {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The number by which the first of them is known in events.
+    fn first_core(&self) -> usize;
+
+    /// Gives an order to all.
+    fn tell_all(&mut self, order: Order);
+
+    /// The members that run tasks of a component.
+    fn hosts_of(&self, component: &ComponentId) -> BTreeSet<usize>;
+
+    /// A reading of all; `None` if somebody does not answer.
+    fn reading(&mut self) -> Option<Reading>;
+
+    /// The counters of those who answer in time, and the members that did.
+    fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>);
+
+    /// Which members are in a call of user code right now that others wait for.
+    fn held(&self) -> Vec<(usize, Held)>;
+
+    /// Which component's code has a member that does not end.
+    fn holder(&self, member: usize) -> Held;
+}
+
+/// The cores of this process.
+pub(crate) struct LocalCores {
+    pub(crate) blueprint: Arc<Blueprint>,
+    pub(crate) statuses: Vec<Arc<CoreStatus>>,
+    pub(crate) commands: Vec<Arc<CommandBox>>,
+}
+
+impl LocalCores {
+    /// What this process has received.
+    pub(crate) fn received(&self) -> Received {
+        let mut all = Received::default();
+        for status in &self.statuses {
+            let executed = status.executed.load(Ordering::Acquire);
+            all += Received { executed, control: status.control_received.load(Ordering::Acquire) };
+        }
+        all
+    }
+
+    /// What this process has sent.
+    pub(crate) fn sent(&self) -> Sent {
+        let mut all = Sent::default();
+        for status in &self.statuses {
+            let left = status.spouts_left();
+            all += Sent {
+                tuples: status.sent.load(Ordering::Acquire),
+                control: status.control_sent.load(Ordering::Acquire),
+                pending: left.pending(),
+                may_emit: left.may_emit(),
+            };
+        }
+        all
+    }
+}
+
+impl Members for LocalCores {
+    fn count(&self) -> usize {
+        self.commands.len()
+    }
+
+    fn first_core(&self) -> usize {
+        self.blueprint.own_threads().start
+    }
+
+    fn tell_all(&mut self, order: Order) {
+        self.commands.iter().for_each(|commands| commands.send(order.into()));
+    }
+
+    fn hosts_of(&self, component: &ComponentId) -> BTreeSet<usize> {
+        let own = self.blueprint.own_threads();
+        let hosts = self.blueprint.threads_of(component).into_iter();
+        hosts.filter(|thread| own.contains(thread)).map(|thread| thread - own.start).collect()
+    }
+
+    fn reading(&mut self) -> Option<Reading> {
+        Some(Reading { received: self.received(), sent: self.sent() })
+    }
+
+    fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>) {
+        let (reply, replies) = channel();
+        self.commands.iter().for_each(|commands| commands.send(Command::Snapshot(reply.clone())));
+        drop(reply);
+        let until = Instant::now() + timeout;
+        let mut snapshots: Vec<CoreSnapshot> = Vec::new();
+        while snapshots.len() < self.commands.len() {
+            match replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(snapshot) => snapshots.push(snapshot),
+                Err(_) => break,
+            }
+        }
+        snapshots.sort_by_key(|snapshot| snapshot.core);
+        let first = self.blueprint.own_threads().start;
+        let answered = snapshots.iter().map(|snapshot| snapshot.core - first).collect();
+        (snapshots, answered)
+    }
+
+    fn held(&self) -> Vec<(usize, Held)> {
+        let first = self.blueprint.own_threads().start;
+        let cores =
+            (0..self.statuses.len()).filter(|core| !matches!(self.blueprint.threads[first + core].host, Host::Thread));
+        let running = cores.filter(|core| self.statuses[*core].running.load(Ordering::Acquire) != 0);
+        running.map(|core| (core, self.holder(core))).collect()
+    }
+
+    fn holder(&self, member: usize) -> Held {
+        let status = &self.statuses[member];
+        let running = status.running.load(Ordering::Acquire);
+        let time_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
+        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
+        let component = component.map_or("?", |id| id.as_str()).to_owned();
+        Held { component, time: Duration::from_nanos(time_ns) }
+    }
+}

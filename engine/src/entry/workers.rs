@@ -1,0 +1,35 @@
+//! `local --workers`: the processes that share a topology are this executable, started again with the same arguments.
+//!
+//! Threading: none of its own. Errors: for whoever typed the command.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::Command;
+
+use ringstorm_runtime::{BuiltTopology, WorkerCommand, run_worker};
+
+use super::command_line::WorkerArguments;
+use super::verdict::Status;
+
+/// Makes the commands that start workers: what was typed, with `worker` in the place of `local`.
+pub(super) fn command() -> Result<WorkerCommand, String> {
+    let executable = std::env::current_exe()
+        .map_err(|error| format!("the path of this executable is unknown ({error}), so it cannot be started again"))?;
+    Ok(Box::new(move |worker, leader: &Path| {
+        let mut command = Command::new(&executable);
+        command.arg("worker").arg("--ringstorm-leader").arg(leader);
+        command.arg("--ringstorm-worker").arg(worker.to_string());
+        // The first argument is the command's name, since only commands have options.
+        command.args(std::env::args_os().skip(2));
+        command
+    }))
+}
+
+/// Runs one worker until the process that started it says that it is over.
+pub(super) fn be_one(name: &str, topology: BuiltTopology, arguments: &WorkerArguments) -> Result<Status, String> {
+    // Ctrl-C at a terminal reaches every process of the group; the leading one decides what becomes of it.
+    super::signals::ignore_interrupts();
+    let count = arguments.local.workers.unwrap_or(NonZeroUsize::MIN);
+    run_worker(name, topology, (arguments.worker, count), &arguments.leader).map_err(|error| error.to_string())?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,63 @@
+//! `local --workers`: what becomes of the others when one process stops or dies.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::processes::{Process, run};
+
+/// The processes that a process has started.
+fn children(process: &Process) -> Vec<Pid> {
+    let path = format!("/proc/{0}/task/{0}/children", process.id());
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().unwrap())).collect()
+}
+
+fn start() -> (Process, Vec<Pid>) {
+    let mut process = Process::start("rolling_count", &["local", "--every", "0.1", "--workers", "3"]);
+    process.wait_for_output();
+    let workers = children(&process);
+    assert_eq!(workers.len(), 3);
+    (process, workers)
+}
+
+#[track_caller]
+fn assert_all_gone(workers: &[Pid]) {
+    let started = Instant::now();
+    // A zombie counts as there until its parent, or whoever inherits it, has asked for it.
+    let is_there = |pid: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while workers.iter().any(is_there) {
+        assert!(started.elapsed() < Duration::from_secs(10), "a worker outlives its run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn ctrl_c_drains_all_of_them() {
+    let (process, workers) = start();
+    // As a terminal does it: to all.
+    process.signal(Signal::INT);
+    workers.iter().for_each(|worker| kill_process(*worker, Signal::INT).unwrap());
+    let ended = process.finish().expect_code(0);
+    assert!(ended.errors.contains("was stopped by Ctrl-C and is drained"), "{}", ended.errors);
+    assert!(ended.errors.contains("0 failed"), "{}", ended.errors);
+    assert_all_gone(&workers);
+}
+
+#[test]
+fn workers_end_when_their_leader_is_killed() {
+    let (process, workers) = start();
+    process.signal(Signal::KILL);
+    assert_all_gone(&workers);
+}
+
+#[test]
+fn a_number_of_workers_that_cannot_be() {
+    for number in ["0", "-1", "257", "x"] {
+        let ended = run("rolling_count", &["local", &format!("--workers={number}")]).expect_code(2);
+        assert!(ended.errors.contains("--workers"), "{}", ended.errors);
+    }
+}

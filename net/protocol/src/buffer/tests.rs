@@ -1,0 +1,71 @@
+//! Units out of a stream that is cut anywhere.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::unit::{Kind, Stamp, begin, seal};
+
+fn unit(sequence: u64, body_bytes: usize) -> Vec<u8> {
+    let mut unit = Vec::new();
+    begin(Kind::Frame, 0, &mut unit);
+    unit.resize(HEADER_BYTES + body_bytes, sequence as u8);
+    seal(&mut unit, &Stamp { sequence, ..Stamp::default() });
+    unit
+}
+
+fn feed(buffer: &mut ReceiveBuffer, bytes: &[u8]) -> usize {
+    let space = buffer.space();
+    let count = space.len().min(bytes.len());
+    space[..count].copy_from_slice(&bytes[..count]);
+    buffer.filled(count);
+    count
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// However a stream of units is cut, they come out whole and in order, and the buffer ends at its usual size.
+    #[test]
+    fn units_come_out_whole_and_in_order(
+        bodies in prop::collection::vec(prop_oneof![0..300_usize, 0..20_000_usize], 1..40),
+        cuts in prop::collection::vec(1..3000_usize, 1..50),
+    ) {
+        let units: Vec<Vec<u8>> = bodies.iter().zip(0..).map(|(body, sequence)| unit(sequence, *body)).collect();
+        let stream = units.concat();
+        let mut buffer = ReceiveBuffer::new(1024, 1 << 20);
+        let (mut rest, mut cuts, mut due) = (stream.as_slice(), cuts.iter().cycle(), units.iter());
+        while !rest.is_empty() {
+            let cut = rest.len().min(*cuts.next().unwrap());
+            let taken = feed(&mut buffer, &rest[..cut]);
+            prop_assert!(taken > 0);
+            rest = &rest[taken..];
+            while let Some((_, unit)) = buffer.next_unit().unwrap() {
+                prop_assert_eq!(unit, due.next().unwrap().as_slice());
+            }
+        }
+        prop_assert_eq!(due.next(), None);
+        buffer.space();
+        prop_assert_eq!((buffer.unread().len(), buffer.memory_bytes()), (0, 1024));
+    }
+}
+
+#[test]
+fn a_claim_of_many_bytes_allocates_nothing() {
+    let mut buffer = ReceiveBuffer::new(1024, u32::MAX);
+    let mut header = unit(0, 0);
+    header[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    feed(&mut buffer, &header);
+    assert_eq!(buffer.next_unit(), Ok(None));
+    buffer.space();
+    assert_eq!(buffer.memory_bytes(), 1024);
+}
+
+#[test]
+fn bytes_that_are_no_unit_stay_an_error() {
+    let mut buffer = ReceiveBuffer::new(1024, 1 << 20);
+    feed(&mut buffer, b"GET / HTTP/1.1\r\n");
+    for _ in 0..3 {
+        assert!(matches!(buffer.next_unit(), Err(ProtocolError::NotAUnit { .. })));
+        assert!(!buffer.space().is_empty());
+    }
+}

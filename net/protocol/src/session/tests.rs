@@ -1,0 +1,196 @@
+//! Sessions over connections that break at any byte.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ReceiveBuffer;
+use crate::unit::{HEADER_BYTES, begin};
+
+/// One end of a wire: a session, what it sent and the connection has not carried yet, and what it was given.
+struct End {
+    session: Session,
+    wire: VecDeque<u8>,
+    received: ReceiveBuffer,
+    delivered: Vec<u64>,
+    pushed: u64,
+}
+
+impl End {
+    fn new() -> Self {
+        let received = ReceiveBuffer::new(4096, 1 << 20);
+        Self { session: Session::new(1), wire: VecDeque::new(), received, delivered: Vec::new(), pushed: 0 }
+    }
+
+    fn push(&mut self, body_bytes: usize) {
+        let mut unit = Vec::new();
+        begin(Kind::Frame, 0, &mut unit);
+        unit.extend_from_slice(&self.pushed.to_le_bytes());
+        unit.resize(HEADER_BYTES + 8 + body_bytes, 7);
+        self.pushed += 1;
+        self.session.push(unit);
+    }
+
+    fn connect(&mut self) {
+        self.received = ReceiveBuffer::new(4096, 1 << 20);
+        self.wire.clear();
+        let resume = self.session.connected();
+        self.wire.extend(resume);
+    }
+
+    /// Sends at most so many bytes of what is unsent.
+    fn send(&mut self, most: usize) {
+        let bytes: Vec<u8> = self.session.unsent().flatten().copied().take(most).collect();
+        self.session.sent(bytes.len(), drop);
+        self.wire.extend(bytes);
+    }
+
+    /// Takes at most so many bytes of what the other end has sent.
+    fn receive(&mut self, from: &mut VecDeque<u8>, most: usize) {
+        let space = self.received.space();
+        let count = most.min(from.len()).min(space.len());
+        for (byte, sent) in space.iter_mut().zip(from.drain(..count)) {
+            *byte = sent;
+        }
+        self.received.filled(count);
+        while let Some((header, unit)) = self.received.next_unit().expect("nothing is changed on the way") {
+            let number = unit.get(HEADER_BYTES..HEADER_BYTES + 8).map(|bytes| bytes.try_into().unwrap());
+            if self.session.arrived(&header, drop).expect("the peer keeps to the protocol") == Arrival::Deliver {
+                self.delivered.push(u64::from_le_bytes(number.unwrap()));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push(bool, usize),
+    Send(bool, usize),
+    Receive(bool, usize),
+    Confirm(bool),
+    /// The connection is lost with all that is on it, and made again.
+    Cut,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (any::<bool>(), 0..200_usize).prop_map(|(end, bytes)| Step::Push(end, bytes)),
+        6 => (any::<bool>(), 1..600_usize).prop_map(|(end, bytes)| Step::Send(end, bytes)),
+        6 => (any::<bool>(), 1..600_usize).prop_map(|(end, bytes)| Step::Receive(end, bytes)),
+        2 => any::<bool>().prop_map(Step::Confirm),
+        1 => Just(Step::Cut),
+    ];
+    prop::collection::vec(step, 0..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Over any number of lost connections every unit arrives once and in order, in both directions, and what is
+    /// confirmed is not kept.
+    #[test]
+    fn every_unit_arrives_once_and_in_order(steps in steps()) {
+        let mut ends = [End::new(), End::new()];
+        ends.iter_mut().for_each(End::connect);
+        for step in steps {
+            match step {
+                Step::Push(end, bytes) => ends[usize::from(end)].push(bytes),
+                Step::Send(end, most) => ends[usize::from(end)].send(most),
+                Step::Receive(end, most) => {
+                    let mut wire = std::mem::take(&mut ends[usize::from(!end)].wire);
+                    ends[usize::from(end)].receive(&mut wire, most);
+                    ends[usize::from(!end)].wire = wire;
+                }
+                Step::Confirm(end) => {
+                    let end = &mut ends[usize::from(end)];
+                    if !end.session.is_within_unit() {
+                        let unit = end.session.confirmation();
+                        end.wire.extend(unit);
+                    }
+                }
+                Step::Cut => {
+                    ends.iter_mut().for_each(|end| end.session.disconnected());
+                    ends.iter_mut().for_each(End::connect);
+                }
+            }
+            for end in &ends {
+                prop_assert!(end.delivered.iter().copied().eq(0..end.delivered.len() as u64));
+            }
+        }
+        // All that is left, over a connection that holds.
+        for _ in 0..2000 {
+            for end in [0, 1] {
+                ends[end].send(usize::MAX);
+                let mut wire = std::mem::take(&mut ends[end].wire);
+                ends[1 - end].receive(&mut wire, usize::MAX);
+                ends[end].wire = wire;
+            }
+        }
+        for end in 0..2 {
+            let unit = ends[1 - end].session.confirmation();
+            ends[1 - end].wire.extend(unit);
+            let mut wire = std::mem::take(&mut ends[1 - end].wire);
+            ends[end].receive(&mut wire, usize::MAX);
+        }
+        for end in 0..2 {
+            prop_assert_eq!(ends[end].delivered.len() as u64, ends[1 - end].pushed);
+            prop_assert_eq!((ends[end].session.kept_bytes(), ends[end].session.unsent_bytes()), (0, 0));
+        }
+    }
+}
+
+fn header(kind: Kind, sequence: u64, confirms: u64) -> Header {
+    Header { kind, length: 64, count: 0, sequence, assignment_version: 0, confirms }
+}
+
+#[test]
+fn a_gap_and_a_confirmation_of_what_was_never_sent_are_faults() {
+    let mut session = Session::new(0);
+    session.connected();
+    assert_eq!(session.arrived(&header(Kind::Resume, 0, 0), drop), Ok(Arrival::Settled));
+    assert_eq!(session.arrived(&header(Kind::Frame, 1, 0), drop), Err(ProtocolError::Gap { found: 1, expected: 0 }));
+    let fault = ProtocolError::Resume { asked: 5, first: 0, next: 0 };
+    assert_eq!(session.arrived(&header(Kind::Frame, 0, 5), drop), Err(fault));
+}
+
+#[test]
+fn nothing_is_sent_or_taken_before_the_peer_said_where_to_go_on() {
+    let mut end = End::new();
+    end.push(0);
+    end.connect();
+    assert_eq!(end.session.unsent().count(), 0);
+    let early = end.session.arrived(&header(Kind::Frame, 0, 0), drop);
+    assert_eq!(early, Err(ProtocolError::Unexpected { found: "frame", expected: "a resumption" }));
+    end.session.arrived(&header(Kind::Resume, 0, 0), drop).unwrap();
+    assert_eq!(end.session.unsent().count(), 1);
+    let again = end.session.arrived(&header(Kind::Resume, 0, 0), drop);
+    assert!(matches!(again, Err(ProtocolError::Unexpected { .. })));
+}
+
+#[test]
+fn what_a_send_may_read_is_not_freed_though_it_is_confirmed() {
+    let mut end = End::new();
+    end.connect();
+    end.session.arrived(&header(Kind::Resume, 0, 0), drop).unwrap();
+    end.push(0);
+    let bytes = end.session.unsent().map(<[u8]>::len).sum::<usize>();
+    let mut freed = 0;
+    end.session.arrived(&header(Kind::Confirm, 0, 1), |_| freed += 1).unwrap();
+    assert_eq!((freed, end.session.kept_bytes()), (0, 0));
+    end.session.sent(bytes, |_| freed += 1);
+    assert_eq!(freed, 1);
+}
+
+#[test]
+fn another_incarnation_starts_over_and_gets_back_what_was_not_confirmed() {
+    let mut end = End::new();
+    end.connect();
+    end.session.arrived(&header(Kind::Resume, 0, 0), drop).unwrap();
+    (0..4).for_each(|_| end.push(0));
+    end.send(usize::MAX);
+    end.session.arrived(&header(Kind::Frame, 0, 3), drop).unwrap();
+    end.session.disconnected();
+    assert_eq!(end.session.start_over().count(), 1);
+    assert_eq!((end.session.next(), end.session.has_untold(), end.session.kept_bytes()), (0, false, 0));
+}

@@ -1,0 +1,398 @@
+//! The connections of one core, one for each core of another worker that it talks to.
+//!
+//! A peer is such a core; its [`Session`] outlives connections. Each connection has at most one receive and one send under
+//! way. What is received lands behind what was received before and is read there; a send gathers the units as they lie.
+//!
+//! Invariants: memory that an operation names is neither moved nor freed before its completion, also when its connection
+//! is given up; units go out in the order of their numbers, and confirmations between whole units only.
+//!
+//! Threading: belongs to one core. Errors: end one connection, see [`Lost`]; its session goes on with the next one.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use ringstorm_protocol::unit::Header;
+use ringstorm_protocol::{ProtocolError, Session};
+
+use crate::uring::{Completion, Uring};
+use connection::Connection;
+
+mod connection;
+
+/// Sizes and bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct SocketsSettings {
+    /// The longest frame that is taken, in bytes.
+    pub frame_bytes_max: u32,
+    /// Bytes of each connection's receive buffer.
+    pub receive_bytes: usize,
+    /// A peer takes no more units while it has not confirmed as many bytes.
+    pub kept_bytes_max: usize,
+    /// Nor while as many wait for the kernel to take them, so that a control unit is never behind much.
+    pub unsent_bytes_max: usize,
+    /// A peer is told of what came after as many bytes, if it was not told along with something else.
+    pub confirm_bytes: usize,
+}
+
+impl Default for SocketsSettings {
+    fn default() -> Self {
+        Self {
+            frame_bytes_max: 65 << 20,
+            receive_bytes: 256 << 10,
+            kept_bytes_max: 4 << 20,
+            unsent_bytes_max: 256 << 10,
+            confirm_bytes: 256 << 10,
+        }
+    }
+}
+
+/// How long an orderly end tries to tell it to its peers.
+const CLOSE_TIME: Duration = Duration::from_millis(200);
+
+/// Why a connection is gone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The peer's process, or its machine, has closed it.
+    #[error("the peer has closed the connection")]
+    ClosedByPeer,
+    /// The peer has ended in order and will not come back.
+    #[error("the peer has ended")]
+    PeerEnded,
+    /// The operating system.
+    #[error("the connection broke: {0}")]
+    System(#[source] std::io::Error),
+    /// The peer broke the protocol, or bytes were changed on the way.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// A whole unit that its receiver could not make sense of.
+    #[error("a unit was refused: {0}")]
+    Refused(String),
+}
+
+/// What happened with one peer so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerCounts {
+    /// Bytes that the kernel took.
+    pub sent_bytes: u64,
+    /// Bytes that came.
+    pub received_bytes: u64,
+    /// Frames and control units that were pushed.
+    pub sent_units: u64,
+    /// Frames and control units that were delivered.
+    pub received_units: u64,
+    /// Connections beyond the first.
+    pub reconnects: u64,
+    /// Units that came again and were left.
+    pub duplicates: u64,
+    /// Calls to the kernel that sent something.
+    pub sends: u64,
+    /// Those that received something.
+    pub receives: u64,
+}
+
+struct Peer {
+    session: Session,
+    connection: Option<Box<Connection>>,
+    /// To be taken over when all operations of the connection before are over, with the bytes that came on it.
+    next: Option<(OwnedFd, Vec<u8>)>,
+    connected_before: bool,
+    counts: PeerCounts,
+    /// Something waits to be sent.
+    is_dirty: bool,
+}
+
+/// The connections of one core.
+pub struct Sockets {
+    settings: SocketsSettings,
+    peers: Vec<Peer>,
+    dirty: Vec<u32>,
+    /// Peers whose connection came with bytes behind its handshake.
+    unread: Vec<usize>,
+    lost: Vec<(usize, Lost)>,
+}
+
+impl std::fmt::Debug for Sockets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Sockets").field("peers", &self.peers.len()).finish_non_exhaustive()
+    }
+}
+
+/// What an operation of a peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Receive,
+    Send,
+}
+
+impl Operation {
+    fn of_peer(self, peer: usize) -> u64 {
+        (peer as u64) << 1 | u64::from(self == Self::Send)
+    }
+
+    fn read(user_data: u64) -> (Self, usize) {
+        (if user_data & 1 == 1 { Self::Send } else { Self::Receive }, (user_data >> 1) as usize)
+    }
+}
+
+impl Sockets {
+    /// Peers without connections; `assignment_version` is what their units are stamped with.
+    pub fn new(peers: usize, assignment_version: i64, settings: SocketsSettings) -> Self {
+        let peer = || Peer {
+            session: Session::new(assignment_version),
+            connection: None,
+            next: None,
+            connected_before: false,
+            counts: PeerCounts::default(),
+            is_dirty: false,
+        };
+        let peers = std::iter::repeat_with(peer).take(peers).collect();
+        Self { settings, peers, dirty: Vec::new(), unread: Vec::new(), lost: Vec::new() }
+    }
+
+    /// Takes over a connection whose handshake is done, and the bytes that came behind it. A connection that the peer had
+    /// is given up: it has made this one because it knew that the other was gone.
+    pub fn attach(&mut self, peer: usize, socket: OwnedFd, received: &[u8]) {
+        self.peers[peer].next = Some((socket, received.to_vec()));
+        self.give_up(peer);
+    }
+
+    /// Gives up a peer's connection, if it has one.
+    pub fn detach(&mut self, peer: usize) {
+        self.peers[peer].next = None;
+        self.give_up(peer);
+    }
+
+    fn give_up(&mut self, peer: usize) {
+        if let Some(connection) = &mut self.peers[peer].connection {
+            connection.shut_down();
+        }
+        self.change_over(peer);
+    }
+
+    /// Lets go of a connection that was given up once the kernel is done with it, and takes over the next one.
+    fn change_over(&mut self, peer: usize) {
+        let state = &mut self.peers[peer];
+        if state.connection.as_ref().is_some_and(|connection| !connection.is_over()) {
+            return;
+        }
+        if state.connection.take().is_some() {
+            state.session.disconnected();
+        }
+        let Some((socket, received)) = state.next.take() else { return };
+        let mut connection = Box::new(Connection::new(socket, &self.settings, &received));
+        connection.urgent.extend_from_slice(&state.session.connected());
+        state.counts.reconnects += u64::from(std::mem::replace(&mut state.connected_before, true));
+        state.connection = Some(connection);
+        if !received.is_empty() {
+            self.unread.push(peer);
+        }
+        self.mark(peer);
+    }
+
+    /// Whether a peer takes units now: it is not far behind.
+    #[inline]
+    pub fn has_room(&self, peer: usize) -> bool {
+        let session = &self.peers[peer].session;
+        session.kept_bytes() < self.settings.kept_bytes_max && session.unsent_bytes() < self.settings.unsent_bytes_max
+    }
+
+    /// Takes a whole frame or control unit for a peer, whether or not there is room or a connection.
+    pub fn push(&mut self, peer: usize, unit: Vec<u8>) {
+        let state = &mut self.peers[peer];
+        state.session.push(unit);
+        state.counts.sent_units += 1;
+        self.mark(peer);
+    }
+
+    /// Whether a peer's units have all been taken by the kernel, so that one more leaves at once.
+    pub fn has_sent_all(&self, peer: usize) -> bool {
+        self.peers[peer].session.unsent_bytes() == 0
+    }
+
+    /// Bytes that a peer has not confirmed.
+    pub fn kept_bytes(&self, peer: usize) -> usize {
+        self.peers[peer].session.kept_bytes()
+    }
+
+    /// Whether both sides of a peer's connection are ready for units.
+    pub fn is_connected(&self, peer: usize) -> bool {
+        self.peers[peer].session.is_resumed()
+    }
+
+    /// The counts of a peer.
+    pub fn counts(&self, peer: usize) -> PeerCounts {
+        let state = &self.peers[peer];
+        PeerCounts { duplicates: state.session.duplicates(), ..state.counts }
+    }
+
+    /// A peer's session, for another incarnation or assignment. No connection may be attached.
+    ///
+    /// # Panics
+    /// If one is.
+    pub fn session(&mut self, peer: usize) -> &mut Session {
+        assert!(self.peers[peer].connection.is_none(), "a session is changed between connections only");
+        &mut self.peers[peer].session
+    }
+
+    /// Connections that were lost since the last call, with their peers.
+    pub fn take_lost(&mut self) -> Vec<(usize, Lost)> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Handles what has happened: received units go to `deliver` (peer, header, unit), which may refuse one; buffers that
+    /// were sent and confirmed go to `free`. Returns whether anything happened.
+    pub fn receive(
+        &mut self,
+        uring: &mut impl Uring,
+        mut deliver: impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
+        mut free: impl FnMut(Vec<u8>),
+    ) -> bool {
+        let mut progress = false;
+        while let Some(peer) = self.unread.pop() {
+            progress = true;
+            self.read(peer, &mut deliver, &mut free);
+        }
+        while let Some(completion) = uring.completion() {
+            progress = true;
+            self.complete(completion, &mut deliver, &mut free);
+        }
+        progress
+    }
+
+    /// Tells every peer that this is the end in order, gives up every connection, and waits for the kernel to be done with
+    /// them. A peer that does not take it within [`CLOSE_TIME`] is left to notice.
+    pub fn close(&mut self, uring: &mut impl Uring) {
+        for peer in 0..self.peers.len() {
+            let state = &mut self.peers[peer];
+            if let Some(connection) = state.connection.as_mut().filter(|connection| !connection.is_given_up()) {
+                connection.urgent.extend_from_slice(&state.session.close());
+                self.mark(peer);
+            }
+        }
+        let until = Instant::now() + CLOSE_TIME;
+        let is_unsent = |peer: &Peer| {
+            let connection = peer.connection.as_ref();
+            connection.is_some_and(|connection| !connection.is_given_up() && connection.has_urgent())
+        };
+        while self.peers.iter().any(is_unsent) && Instant::now() < until {
+            self.flush(uring, false);
+            self.receive(uring, |_, _, _| Ok(()), drop);
+        }
+        (0..self.peers.len()).for_each(|peer| self.detach(peer));
+        while !self.is_quiet() {
+            uring.submit();
+            self.receive(uring, |_, _, _| Ok(()), drop);
+        }
+    }
+
+    /// Whether bytes that came behind a handshake wait for [`Sockets::receive`].
+    pub fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Starts to send what waits, to receive where nothing is under way, and hands all of it to the kernel at once.
+    /// `tell_all`: peers are told of everything that came, as the core is about to rest.
+    pub fn flush(&mut self, uring: &mut impl Uring, tell_all: bool) {
+        if tell_all {
+            for peer in 0..self.peers.len() {
+                if self.peers[peer].session.has_untold() {
+                    self.mark(peer);
+                }
+            }
+        }
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for peer in dirty.drain(..) {
+            let index = peer as usize;
+            let state = &mut self.peers[index];
+            state.is_dirty = false;
+            let Some(connection) = state.connection.as_mut().filter(|connection| !connection.is_given_up()) else {
+                continue;
+            };
+            let session = &mut state.session;
+            let untold = session.untold_bytes() >= self.settings.confirm_bytes || tell_all && session.has_untold();
+            if session.is_resumed() && untold && session.unsent_bytes() == 0 && connection.urgent.is_empty() {
+                let unit = session.confirmation();
+                connection.urgent.extend_from_slice(&unit);
+            }
+            connection.receive(uring, index);
+            connection.send(uring, index, session, &mut state.counts);
+        }
+        self.dirty = dirty;
+        uring.submit();
+    }
+
+    /// Bytes of memory held for receiving.
+    pub fn memory_bytes(&self) -> usize {
+        let connections = self.peers.iter().filter_map(|peer| peer.connection.as_ref());
+        connections.map(|connection| connection.memory_bytes()).sum()
+    }
+
+    /// Whether nothing of the kernel's is under way any more, after every connection was given up.
+    pub fn is_quiet(&self) -> bool {
+        self.peers.iter().all(|peer| peer.connection.is_none())
+    }
+
+    fn mark(&mut self, peer: usize) {
+        let state = &mut self.peers[peer];
+        if !std::mem::replace(&mut state.is_dirty, true) {
+            self.dirty.push(peer as u32);
+        }
+    }
+
+    fn complete(
+        &mut self,
+        completion: Completion,
+        deliver: &mut impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
+        free: &mut impl FnMut(Vec<u8>),
+    ) {
+        let (operation, peer) = Operation::read(completion.user_data);
+        let state = &mut self.peers[peer];
+        let Some(connection) = state.connection.as_deref_mut() else { return };
+        let session = &mut state.session;
+        let result = match operation {
+            Operation::Send => connection.sent(completion.result, session, &mut state.counts, &mut *free),
+            Operation::Receive => connection.received(completion.result, &mut state.counts),
+        };
+        if connection.is_given_up() {
+            self.change_over(peer);
+            return;
+        }
+        match result {
+            Ok(()) => self.read(peer, deliver, free),
+            Err(lost) => self.lose(peer, lost),
+        }
+    }
+
+    fn read(
+        &mut self,
+        peer: usize,
+        deliver: &mut impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
+        free: &mut impl FnMut(Vec<u8>),
+    ) {
+        let state = &mut self.peers[peer];
+        let Some(connection) = state.connection.as_deref_mut() else { return };
+        let deliver = |header: &Header, unit: &[u8]| deliver(peer, header, unit);
+        let result = connection.read(&mut state.session, &mut state.counts, deliver, free);
+        self.mark(peer);
+        if let Err(lost) = result {
+            self.lose(peer, lost);
+        }
+    }
+
+    fn lose(&mut self, peer: usize, lost: Lost) {
+        self.give_up(peer);
+        self.lost.push((peer, lost));
+    }
+}
+
+impl Drop for Sockets {
+    /// Without a [`Sockets::close`] the kernel may yet read and write what it was given: it stays allocated.
+    fn drop(&mut self) {
+        for peer in &mut self.peers {
+            if let Some(connection) = peer.connection.take().filter(|connection| connection.is_busy()) {
+                Box::leak(Box::new((connection, std::mem::replace(&mut peer.session, Session::new(0)))));
+            }
+        }
+    }
+}

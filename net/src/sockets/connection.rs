@@ -1,0 +1,230 @@
+//! One connection: its socket, at most one receive and one send under way, and the bytes between.
+//!
+//! Invariants: see [`super`]. A connection that was given up starts nothing more; it is over when the kernel is done.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use io_uring::{opcode, types};
+use ringstorm_protocol::unit::Header;
+use ringstorm_protocol::{Arrival, ReceiveBuffer, Session};
+
+use super::{Lost, Operation, PeerCounts, SocketsSettings};
+use crate::uring::Uring;
+
+/// Pieces of one send: units, mostly of a few KiB.
+const PIECES_MAX: usize = 64;
+/// Bytes of one send; what comes later need not wait for more.
+const SEND_BYTES_MAX: usize = 256 << 10;
+
+pub(super) struct Connection {
+    socket: OwnedFd,
+    received: ReceiveBuffer,
+    is_receiving: bool,
+    is_sending: bool,
+    is_given_up: bool,
+    /// Bytes were received that were not looked at yet.
+    has_unread: bool,
+    /// Resumptions and confirmations, to be sent before units that were not begun.
+    pub(super) urgent: Vec<u8>,
+    /// How the send that is under way is made up.
+    sending: Sending,
+    /// What the kernel reads of it; at one place as long as the connection lives.
+    pieces: Box<[libc::iovec; PIECES_MAX]>,
+    message: Box<libc::msghdr>,
+}
+
+/// Bytes of a send: the rest of a unit that was begun, what is urgent, then whole units.
+#[derive(Default)]
+struct Sending {
+    rest: usize,
+    urgent: Vec<u8>,
+    urgent_sent: usize,
+}
+
+impl Connection {
+    pub(super) fn new(socket: OwnedFd, settings: &SocketsSettings, bytes: &[u8]) -> Self {
+        let mut received = ReceiveBuffer::new(settings.receive_bytes.max(bytes.len()), settings.frame_bytes_max);
+        received.space()[..bytes.len()].copy_from_slice(bytes);
+        received.filled(bytes.len());
+        let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Self {
+            socket,
+            received,
+            is_receiving: false,
+            is_sending: false,
+            is_given_up: false,
+            has_unread: !bytes.is_empty(),
+            urgent: Vec::new(),
+            sending: Sending::default(),
+            pieces: Box::new([nothing; PIECES_MAX]),
+            // SAFETY: a message header of zeros is a valid one, with no name, no pieces and no control data.
+            message: Box::new(unsafe { std::mem::zeroed() }),
+        }
+    }
+
+    /// Gives it up: what is under way ends soon.
+    pub(super) fn shut_down(&mut self) {
+        self.is_given_up = true;
+        // One that is not connected any more is as good.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.is_given_up
+    }
+
+    /// It was given up and the kernel is done with it.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_given_up && !self.is_busy()
+    }
+
+    /// The kernel may yet read or write its memory.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_receiving || self.is_sending
+    }
+
+    /// Resumptions, confirmations or an end were not sent yet.
+    pub(super) fn has_urgent(&self) -> bool {
+        !self.urgent.is_empty() || self.sending.urgent_sent < self.sending.urgent.len()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.received.memory_bytes()
+    }
+
+    /// Queues a receive if none is under way.
+    pub(super) fn receive(&mut self, uring: &mut impl Uring, peer: usize) {
+        if self.is_receiving {
+            return;
+        }
+        let space = self.received.space();
+        let length = u32::try_from(space.len()).unwrap_or(u32::MAX);
+        let operation = opcode::Recv::new(types::Fd(self.socket.as_raw_fd()), space.as_mut_ptr(), length)
+            .build()
+            .user_data(Operation::Receive.of_peer(peer));
+        // SAFETY: the socket and the buffer live in this boxed connection, which is kept until the completion; until then
+        // `is_receiving` keeps everybody off the buffer (`read` comes after `received`). Attacked by
+        // `tests/sockets.rs`, in which connections are given up at any moment.
+        unsafe { uring.push(&operation) };
+        self.is_receiving = true;
+    }
+
+    /// Queues a send of what there is, if none is under way.
+    pub(super) fn send(&mut self, uring: &mut impl Uring, peer: usize, session: &mut Session, counts: &mut PeerCounts) {
+        if self.is_sending {
+            return;
+        }
+        if self.sending.urgent_sent == self.sending.urgent.len() {
+            self.sending.urgent.clear();
+            self.sending.urgent_sent = 0;
+            std::mem::swap(&mut self.sending.urgent, &mut self.urgent);
+        }
+        let is_within_unit = session.is_within_unit();
+        let (mut count, mut bytes, mut rest) = (0, 0, 0);
+        let mut add = |pieces: &mut [libc::iovec; PIECES_MAX], piece: &[u8]| {
+            pieces[count] = libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
+            count += 1;
+            bytes += piece.len();
+            count < PIECES_MAX - 1 && bytes < SEND_BYTES_MAX
+        };
+        // A confirmation that was sent in part comes before all else; it was begun between two units.
+        let urgent = &self.sending.urgent[self.sending.urgent_sent..];
+        let mut units = session.unsent();
+        if is_within_unit && let Some(unit) = units.next() {
+            rest = unit.len();
+            add(&mut self.pieces, unit);
+        }
+        if !urgent.is_empty() {
+            add(&mut self.pieces, urgent);
+        }
+        for unit in units {
+            if !add(&mut self.pieces, unit) {
+                break;
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        self.sending.rest = rest;
+        self.message.msg_iov = self.pieces.as_mut_ptr();
+        self.message.msg_iovlen = count;
+        let operation = opcode::SendMsg::new(types::Fd(self.socket.as_raw_fd()), &raw const *self.message)
+            .flags(libc::MSG_NOSIGNAL as u32)
+            .build()
+            .user_data(Operation::Send.of_peer(peer));
+        // SAFETY: the socket, the message and its pieces live in this boxed connection, which is kept until the
+        // completion. The pieces point to `sending.urgent`, which is not touched while `is_sending`, and to units that the
+        // session keeps in place from `unsent` to `sent`, which is called upon completion only (an owner that drops the
+        // session without that leaks both). Attacked by `tests/sockets.rs`.
+        unsafe { uring.push(&operation) };
+        self.is_sending = true;
+        counts.sends += 1;
+    }
+
+    /// The receive is over.
+    pub(super) fn received(&mut self, result: i32, counts: &mut PeerCounts) -> Result<(), Lost> {
+        self.is_receiving = false;
+        match result {
+            0 => Err(Lost::ClosedByPeer),
+            count if count > 0 => {
+                self.received.filled(count as usize);
+                self.has_unread = true;
+                counts.received_bytes += count as u64;
+                counts.receives += 1;
+                Ok(())
+            }
+            error => retry_or_lose(error),
+        }
+    }
+
+    /// The send is over.
+    pub(super) fn sent(
+        &mut self,
+        result: i32,
+        session: &mut Session,
+        counts: &mut PeerCounts,
+        free: impl FnMut(Vec<u8>),
+    ) -> Result<(), Lost> {
+        self.is_sending = false;
+        let count = usize::try_from(result).unwrap_or(0);
+        counts.sent_bytes += count as u64;
+        let urgent = &mut self.sending;
+        let of_urgent = count.saturating_sub(urgent.rest).min(urgent.urgent.len() - urgent.urgent_sent);
+        urgent.urgent_sent += of_urgent;
+        session.sent(count - of_urgent, free);
+        if result < 0 { retry_or_lose(result) } else { Ok(()) }
+    }
+
+    /// Hands on the whole units that came.
+    pub(super) fn read(
+        &mut self,
+        session: &mut Session,
+        counts: &mut PeerCounts,
+        mut deliver: impl FnMut(&Header, &[u8]) -> Result<(), String>,
+        free: &mut impl FnMut(Vec<u8>),
+    ) -> Result<(), Lost> {
+        if self.is_receiving || !std::mem::take(&mut self.has_unread) {
+            return Ok(());
+        }
+        while let Some((header, unit)) = self.received.next_unit()? {
+            match session.arrived(&header, &mut *free)? {
+                Arrival::Deliver => {
+                    counts.received_units += 1;
+                    deliver(&header, unit).map_err(Lost::Refused)?;
+                }
+                Arrival::Closed => return Err(Lost::PeerEnded),
+                Arrival::Duplicate | Arrival::Settled => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Interrupted operations are queued again; anything else is the end.
+fn retry_or_lose(error: i32) -> Result<(), Lost> {
+    match -error {
+        libc::EINTR | libc::EAGAIN => Ok(()),
+        code => Err(Lost::System(io::Error::from_raw_os_error(code))),
+    }
+}

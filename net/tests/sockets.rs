@@ -1,0 +1,227 @@
+//! Two cores' sockets over real connections, driven by real io_urings.
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use io_uring::IoUring;
+use ringstorm_net::{Completion, Lost, Sockets, SocketsSettings, Uring};
+use ringstorm_protocol::unit::{HEADER_BYTES, Kind, begin};
+
+/// An io_uring of its own.
+struct Plain(IoUring);
+
+impl Plain {
+    fn new() -> Self {
+        Self(IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(64).unwrap())
+    }
+}
+
+impl Uring for Plain {
+    unsafe fn push(&mut self, operation: &io_uring::squeue::Entry) {
+        // SAFETY: the caller's.
+        while unsafe { self.0.submission().push(operation) }.is_err() {
+            self.0.submit().unwrap();
+        }
+    }
+
+    fn submit(&mut self) {
+        self.0.submitter().submit_and_wait(0).unwrap();
+        // With deferred task work only an enter that asks for events posts completions.
+        // SAFETY: no arguments are passed.
+        unsafe { self.0.submitter().enter::<libc::sigset_t>(0, 0, 1, None) }.unwrap();
+    }
+
+    fn completion(&mut self) -> Option<Completion> {
+        let entry = self.0.completion().next()?;
+        Some(Completion { user_data: entry.user_data(), result: entry.result() })
+    }
+}
+
+fn connected() -> (OwnedFd, OwnedFd) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    (one.into(), other.into())
+}
+
+/// One core with one peer.
+struct Side {
+    sockets: Sockets,
+    uring: Plain,
+    pushed: u64,
+    delivered: u64,
+    lost: Vec<Lost>,
+}
+
+impl Side {
+    fn new(settings: SocketsSettings) -> Self {
+        let sockets = Sockets::new(1, 1, settings);
+        Self { sockets, uring: Plain::new(), pushed: 0, delivered: 0, lost: Vec::new() }
+    }
+
+    fn push(&mut self, body_bytes: usize) {
+        let mut unit = Vec::new();
+        begin(Kind::Frame, 0, &mut unit);
+        unit.extend_from_slice(&self.pushed.to_le_bytes());
+        unit.resize(HEADER_BYTES + 8 + body_bytes, self.pushed as u8);
+        self.pushed += 1;
+        self.sockets.push(0, unit);
+    }
+
+    fn turn(&mut self) {
+        let delivered = &mut self.delivered;
+        self.sockets.receive(
+            &mut self.uring,
+            |_, header, unit| {
+                let number = u64::from_le_bytes(unit[HEADER_BYTES..HEADER_BYTES + 8].try_into().unwrap());
+                assert_eq!((number, header.sequence), (*delivered, *delivered), "in order, and once");
+                assert!(unit[HEADER_BYTES + 8..].iter().all(|byte| *byte == number as u8));
+                *delivered += 1;
+                Ok(())
+            },
+            drop,
+        );
+        self.sockets.flush(&mut self.uring, true);
+        self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
+    }
+}
+
+fn small() -> SocketsSettings {
+    SocketsSettings { receive_bytes: 4096, frame_bytes_max: 8 << 20, ..SocketsSettings::default() }
+}
+
+fn pair(settings: SocketsSettings) -> [Side; 2] {
+    let mut sides = [Side::new(settings), Side::new(settings)];
+    connect(&mut sides);
+    sides
+}
+
+fn connect(sides: &mut [Side; 2]) {
+    let (one, other) = connected();
+    sides[0].sockets.attach(0, one, &[]);
+    sides[1].sockets.attach(0, other, &[]);
+}
+
+/// Turns both sides until something is so.
+fn until(sides: &mut [Side; 2], what: &str, mut is_so: impl FnMut(&[Side; 2]) -> bool) {
+    let started = Instant::now();
+    while !is_so(sides) {
+        sides.iter_mut().for_each(Side::turn);
+        assert!(started.elapsed() < Duration::from_secs(20), "waited in vain for {what}");
+    }
+}
+
+fn until_all_arrived(sides: &mut [Side; 2]) {
+    until(sides, "all units, confirmed", |[one, other]| {
+        one.delivered == other.pushed
+            && other.delivered == one.pushed
+            && one.sockets.kept_bytes(0) == 0
+            && other.sockets.kept_bytes(0) == 0
+    });
+}
+
+#[test]
+fn units_of_all_sizes_arrive_in_both_directions() {
+    let mut sides = pair(small());
+    for round in 0..200 {
+        sides[0].push([0, 1, 100, 4000, 4096, 20_000, 1 << 20][round % 7]);
+        sides[1].push(round);
+    }
+    until_all_arrived(&mut sides);
+    for side in &mut sides {
+        let counts = side.sockets.counts(0);
+        assert_eq!((counts.sent_units, counts.received_units, counts.reconnects), (200, 200, 0));
+        assert!(side.lost.is_empty());
+        side.sockets.close(&mut side.uring);
+    }
+}
+
+/// Connections are given up at any moment, by either side, while units are on their way.
+#[test]
+fn nothing_is_lost_or_doubled_when_connections_break() {
+    let mut sides = pair(small());
+    let mut random = 1_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % below
+    };
+    for _ in 0..300 {
+        for _ in 0..next(20) {
+            sides[0].push(next(20_000) as usize);
+            sides[1].push(next(200) as usize);
+        }
+        for _ in 0..next(30) {
+            sides[next(2) as usize].turn();
+        }
+        match next(3) {
+            0 => sides[next(2) as usize].sockets.detach(0),
+            1 => connect(&mut sides),
+            _ => {}
+        }
+    }
+    connect(&mut sides);
+    until_all_arrived(&mut sides);
+    assert!(sides[0].sockets.counts(0).reconnects > 50);
+    for side in &mut sides {
+        side.sockets.close(&mut side.uring);
+        assert!(side.sockets.is_quiet());
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_read_gets_no_more_than_it_may() {
+    let mut sides = pair(SocketsSettings::default());
+    until(&mut sides, "the resumption", |sides| sides[0].sockets.is_connected(0));
+    let mut pushed = 0;
+    while sides[0].sockets.has_room(0) {
+        sides[0].push(8000);
+        pushed += 8000;
+        // Only one side has its turn.
+        sides[0].turn();
+    }
+    assert!(pushed <= 5 << 20, "{pushed} bytes were taken for a peer that does not read");
+    until_all_arrived(&mut sides);
+    assert!(sides[0].sockets.has_room(0));
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+}
+
+#[test]
+fn who_closes_and_who_sends_garbage_is_lost_by_itself() {
+    let mut side = Side::new(small());
+    let (own, other) = connected();
+    side.sockets.attach(0, own, &[]);
+    drop(other);
+    let started = Instant::now();
+    while side.lost.is_empty() {
+        side.turn();
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+    assert!(matches!(side.lost[0], Lost::ClosedByPeer | Lost::System(_)), "{:?}", side.lost);
+    let (own, other) = connected();
+    rustix::io::write(&other, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    side.sockets.attach(0, own, &[]);
+    while side.lost.len() < 2 {
+        side.turn();
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+    assert!(matches!(side.lost[1], Lost::Protocol(_)), "{:?}", side.lost);
+    side.sockets.close(&mut side.uring);
+}
+
+#[test]
+fn an_orderly_end_is_told() {
+    let mut sides = pair(small());
+    sides[0].push(100);
+    until_all_arrived(&mut sides);
+    let [one, other] = &mut sides;
+    one.sockets.close(&mut one.uring);
+    let started = Instant::now();
+    while other.lost.is_empty() {
+        other.turn();
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+    assert!(matches!(other.lost[..], [Lost::PeerEnded]), "{:?}", other.lost);
+    other.sockets.close(&mut other.uring);
+}
