@@ -90,6 +90,9 @@ pub trait Admission: Send + 'static {
     /// # Errors
     /// Why it is refused.
     fn admit(&mut self, theirs: &Claims, dialed: Option<Route>) -> Result<Claims, HandshakeError>;
+
+    /// From now on older incarnations of a worker are stale.
+    fn renew(&mut self, worker: u32, incarnation: u64);
 }
 
 enum Order {
@@ -97,6 +100,8 @@ enum Order {
     Dial(Route, String),
     /// The route's connection is gone.
     Lost(Route),
+    /// Older incarnations of a worker are stale; what was dialed there is dialed no more.
+    Renew(u32, u64),
     Stop,
 }
 
@@ -144,6 +149,12 @@ impl Keeper {
     /// From now on this route is dialed at this address, now and whenever it is lost.
     pub fn dial(&self, route: Route, address: &str) {
         self.order(Order::Dial(route, address.to_owned()));
+    }
+
+    /// Older incarnations of a worker are stale from now on, and its routes are not dialed until [`Keeper::dial`] is called
+    /// again.
+    pub fn renew(&self, worker: u32, incarnation: u64) {
+        self.order(Order::Renew(worker, incarnation));
     }
 
     /// The route's connection is gone.
@@ -203,6 +214,11 @@ impl Rounds {
                         if !known {
                             self.dialing.insert(route, Dialing::new(address));
                         }
+                    }
+                    Order::Renew(worker, incarnation) => {
+                        self.admission.renew(worker, incarnation);
+                        self.dialing.retain(|route, _| route.worker != worker);
+                        self.watched.retain(|route, _| route.worker != worker);
                     }
                     Order::Lost(route) => {
                         self.watched.remove(&route);

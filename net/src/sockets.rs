@@ -93,6 +93,8 @@ pub struct PeerCounts {
 
 struct Peer {
     session: Session,
+    /// The session of the incarnation before, while the kernel may yet read its units.
+    former: Option<Session>,
     connection: Option<Box<Connection>>,
     /// To be taken over when all operations of the connection before are over, with the bytes that came on it.
     next: Option<(OwnedFd, Vec<u8>)>,
@@ -140,6 +142,7 @@ impl Sockets {
     pub fn new(peers: usize, assignment_version: i64, settings: SocketsSettings) -> Self {
         let peer = || Peer {
             session: Session::new(assignment_version),
+            former: None,
             connection: None,
             next: None,
             connected_before: false,
@@ -176,7 +179,7 @@ impl Sockets {
         if state.connection.as_ref().is_some_and(|connection| !connection.is_over()) {
             return;
         }
-        if state.connection.take().is_some() {
+        if state.connection.take().is_some() && state.former.take().is_none() {
             state.session.disconnected();
         }
         let Some((socket, received)) = state.next.take() else { return };
@@ -215,6 +218,11 @@ impl Sockets {
         self.peers[peer].session.kept_bytes()
     }
 
+    /// Bytes that all peers together have not confirmed.
+    pub fn unconfirmed_bytes(&self) -> u64 {
+        self.peers.iter().map(|peer| peer.session.kept_bytes() as u64).sum()
+    }
+
     /// Whether both sides of a peer's connection are ready for units.
     pub fn is_connected(&self, peer: usize) -> bool {
         self.peers[peer].session.is_resumed()
@@ -226,13 +234,17 @@ impl Sockets {
         PeerCounts { duplicates: state.session.duplicates(), ..state.counts }
     }
 
-    /// A peer's session, for another incarnation or assignment. No connection may be attached.
-    ///
-    /// # Panics
-    /// If one is.
-    pub fn session(&mut self, peer: usize) -> &mut Session {
-        assert!(self.peers[peer].connection.is_none(), "a session is changed between connections only");
-        &mut self.peers[peer].session
+    /// A peer has another incarnation, which never heard of what its session holds: gives up its connection and starts a
+    /// new session. Each unit that was not confirmed is shown to `lost`.
+    pub fn start_over(&mut self, peer: usize, lost: impl FnMut(&[u8])) {
+        self.detach(peer);
+        let state = &mut self.peers[peer];
+        state.session.unconfirmed().for_each(lost);
+        let fresh = Session::new(state.session.assignment_version());
+        let former = std::mem::replace(&mut state.session, fresh);
+        if state.connection.is_some() {
+            state.former.get_or_insert(former);
+        }
     }
 
     /// Connections that were lost since the last call, with their peers.
@@ -349,7 +361,7 @@ impl Sockets {
         let (operation, peer) = Operation::read(completion.user_data);
         let state = &mut self.peers[peer];
         let Some(connection) = state.connection.as_deref_mut() else { return };
-        let session = &mut state.session;
+        let session = state.former.as_mut().unwrap_or(&mut state.session);
         let result = match operation {
             Operation::Send => connection.sent(completion.result, session, &mut state.counts, &mut *free),
             Operation::Receive => connection.received(completion.result, &mut state.counts),
@@ -391,7 +403,8 @@ impl Drop for Sockets {
     fn drop(&mut self) {
         for peer in &mut self.peers {
             if let Some(connection) = peer.connection.take().filter(|connection| connection.is_busy()) {
-                Box::leak(Box::new((connection, std::mem::replace(&mut peer.session, Session::new(0)))));
+                let session = std::mem::replace(&mut peer.session, Session::new(0));
+                Box::leak(Box::new((connection, session, peer.former.take())));
             }
         }
     }

@@ -225,3 +225,30 @@ fn an_orderly_end_is_told() {
     assert!(matches!(other.lost[..], [Lost::PeerEnded]), "{:?}", other.lost);
     other.sockets.close(&mut other.uring);
 }
+
+/// A peer that is another incarnation gets nothing of what was for the one before, whatever was under way then.
+#[test]
+fn another_incarnation_starts_over() {
+    let mut sides = pair(small());
+    for round in 0..200 {
+        for _ in 0..10 {
+            sides[0].push(20_000);
+        }
+        sides[0].turn();
+        if round % 3 == 0 {
+            sides[1].turn();
+        }
+        let mut lost = 0;
+        sides[0].sockets.start_over(0, |unit| lost += u64::from(unit.len() > HEADER_BYTES));
+        assert!(lost <= sides[0].pushed);
+        sides[0].pushed = 0;
+        // The other one is as new.
+        sides[1].sockets.detach(0);
+        sides[1] = Side::new(small());
+        connect(&mut sides);
+        sides[0].push(100);
+        until(&mut sides, "the first unit for the new one", |sides| sides[1].delivered == 1);
+    }
+    until_all_arrived(&mut sides);
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+}

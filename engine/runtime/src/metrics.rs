@@ -47,6 +47,8 @@ pub struct CoreSnapshot {
     pub open_roots: usize,
     /// Times that a ring to another core was full.
     pub ring_full_count: u64,
+    /// Tuples on their way to a worker when it died; those that are anchored were failed.
+    pub lost_with_workers: u64,
     /// Un-anchored tuples that were refused by a full cycle, or that could not be delivered at the end.
     pub lost_unanchored: u64,
 }

@@ -81,6 +81,11 @@ impl Session {
         }
     }
 
+    /// The version that units are stamped with.
+    pub fn assignment_version(&self) -> i64 {
+        self.assignment_version
+    }
+
     /// From now on units are stamped with this version.
     pub fn set_assignment_version(&mut self, version: i64) {
         self.assignment_version = version;
@@ -232,17 +237,9 @@ impl Session {
         }
     }
 
-    /// The peer's other incarnation never heard of what is at hand: starts over in both directions, and hands over what
-    /// was not confirmed.
-    ///
-    /// # Panics
-    /// If a send is under way.
-    pub fn start_over(&mut self) -> impl Iterator<Item = Vec<u8>> {
-        assert!(!self.is_sending, "a send may read what is to be given away");
-        let confirmed = (self.confirmed - self.first) as usize;
-        let units = std::mem::take(&mut self.units);
-        *self = Self { duplicates: self.duplicates, ..Self::new(self.assignment_version) };
-        units.into_iter().skip(confirmed)
+    /// The units that were not confirmed, in order.
+    pub fn unconfirmed(&self) -> impl Iterator<Item = &[u8]> {
+        self.units.range((self.confirmed - self.first) as usize..).map(Vec::as_slice)
     }
 
     fn stamp(&self) -> Stamp {

@@ -42,6 +42,15 @@ impl Core {
                         sockets.attach(peer, socket, &received);
                     }
                 }
+                Command::Forget { worker, peers } => {
+                    self.forget(&peers);
+                    self.send_event(Event::Forgot { worker });
+                }
+                Command::Lost { worker } => {
+                    let Self { spouts, transfer, .. } = self;
+                    spouts.iter_mut().for_each(|spout| spout.lose_pending(worker, transfer));
+                    self.report_failures();
+                }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());
                 }

@@ -38,6 +38,7 @@ impl Core {
                 .sum(),
             open_roots: self.ackers.iter().map(|acker| acker.ledger.open_count()).sum(),
             ring_full_count: transfer.links.iter().map(|link| link.full_count).sum(),
+            lost_with_workers: transfer.counters.lost_away,
             lost_unanchored: transfer.counters.refused_unanchored
                 + transfer.links.iter().map(|link| link.undeliverable).sum::<u64>(),
         }

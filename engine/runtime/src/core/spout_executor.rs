@@ -62,10 +62,11 @@ pub(crate) struct SpoutExecutor {
     slice_calls_max: u32,
     pub(crate) failed: Vec<TaskFailure>,
     pub(super) failure_limit: u32,
+    touches: Vec<bool>,
 }
 
 /// Settings of a spout executor.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SpoutSettings {
     /// Per task.
     pub(crate) max_pending: usize,
@@ -75,6 +76,8 @@ pub(crate) struct SpoutSettings {
     pub(crate) may_wait: bool,
     /// Some of its targets have threads of their own, since their code may wait.
     pub(crate) feeds_waiting: bool,
+    /// By worker: something of its trees may be there.
+    pub(crate) touches: Vec<bool>,
 }
 
 impl SpoutExecutor {
@@ -114,6 +117,7 @@ impl SpoutExecutor {
             slice_calls_max: if settings.feeds_waiting { SLICE_CALLS_TO_WAITING } else { SLICE_CALLS },
             failed: Vec::new(),
             failure_limit: settings.failure_limit,
+            touches: settings.touches,
         }
     }
 
@@ -355,6 +359,24 @@ impl SpoutExecutor {
             }
         }
         self.expiring = more;
+    }
+
+    /// A worker is gone: fails all that is pending, if any of it may have been there.
+    pub(super) fn lose_pending(&mut self, worker: usize, transfer: &mut Transfer) {
+        if !self.touches.get(worker).copied().unwrap_or(true) {
+            return;
+        }
+        for index in 0..self.tasks.len() {
+            let task = &mut self.tasks[index];
+            task.tracker.flush(transfer);
+            let mut lost = Vec::new();
+            task.tracker.pending.drain_where(|_| true, |root, id| lost.push((root, MessageId(id))));
+            for (root, id) in lost {
+                transfer.folder.forget(root);
+                self.stats.failed += 1;
+                self.tell_failed(index, id, FailReason::Lost { worker: worker as u64 }, transfer);
+            }
+        }
     }
 
     fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {

@@ -21,6 +21,9 @@ use crate::core::failure::TaskFailure;
 use crate::metrics::CoreSnapshot;
 
 /// Numbers of one core; written by it alone.
+///
+/// What goes to other workers is balanced by its confirmations: a unit counts as away once it is among the unconfirmed
+/// bytes, and as having come before it is confirmed.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct CoreStatus {
@@ -32,6 +35,14 @@ pub(crate) struct CoreStatus {
     /// Control messages sent and received.
     pub(crate) control_sent: AtomicU64,
     pub(crate) control_received: AtomicU64,
+    /// Tuples, and control messages, that were handed over to connections; part of what was sent.
+    pub(crate) sent_away: AtomicU64,
+    pub(crate) control_sent_away: AtomicU64,
+    /// Tuples, and control messages, that came on connections; the latter are part of what was received.
+    pub(crate) came: AtomicU64,
+    pub(crate) control_came: AtomicU64,
+    /// Bytes on connections that their peers have not confirmed.
+    pub(crate) unconfirmed: AtomicU64,
     /// The number of the component whose slice runs now, plus 1; 0 outside of slices.
     pub(crate) running: AtomicU32,
     /// When that slice began, by the runtime's clock.
@@ -70,6 +81,13 @@ impl CoreStatus {
         SpoutsLeft(self.spouts.load(Ordering::Acquire))
     }
 
+    /// Counts what came on connections, before it is handled.
+    pub(crate) fn count_came(&self, tuples: u64, control: u64) {
+        let add = |number: &AtomicU64, count| number.store(number.load(Ordering::Relaxed) + count, Ordering::Release);
+        add(&self.came, tuples);
+        add(&self.control_came, control);
+    }
+
     /// Counts control messages that were handled; by the core alone.
     pub(crate) fn count_control_received(&self, count: u64) {
         let total = self.control_received.load(Ordering::Relaxed) + count;
@@ -96,6 +114,10 @@ pub(crate) enum Command {
     Finish { component: u32 },
     /// Go on with this connection to a peer of its sockets, on which these bytes came behind the handshake.
     Attach { peer: usize, socket: OwnedFd, received: Vec<u8> },
+    /// A worker is gone for ever: what these peers, cores of it, have not confirmed is lost.
+    Forget { worker: usize, peers: Vec<usize> },
+    /// All workers have forgotten it: fail what may have been lost with it.
+    Lost { worker: usize },
     /// Copy counters and histograms.
     Snapshot(Sender<CoreSnapshot>),
     /// Call `close` and `cleanup` and end.
@@ -106,7 +128,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Every task of the core is opened or prepared.
-    Ready,
+    Ready { core: usize },
     /// User code failed.
     Failed { failure: TaskFailure },
     /// User code reported an error.
@@ -119,8 +141,12 @@ pub(crate) enum Event {
     Finished { core: usize, component: u32 },
     /// A connection of the core's sockets is gone.
     ConnectionLost { core: usize, peer: usize, lost: Lost },
+    /// The `Forget` command was carried out.
+    Forgot { worker: usize },
     /// Something about connections that whoever runs this should know.
     Noted { text: String },
+    /// A member that is a process of its own is gone without a word.
+    Died { core: usize },
     /// The core's thread is over; a text says why it ended before it was told to.
     Ended { core: usize, panic: Option<String> },
 }

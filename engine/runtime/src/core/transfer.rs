@@ -121,6 +121,11 @@ const ROOTS_MAX: usize = u16::MAX as usize;
 pub(crate) struct TransferCounters {
     /// Copies of tuples that were put in an outlet.
     pub(crate) sent: u64,
+    /// Those of them that were handed over to connections, and control messages that were.
+    pub(crate) sent_away: u64,
+    pub(crate) control_sent_away: u64,
+    /// Tuples that were lost with another worker.
+    pub(crate) lost_away: u64,
     /// Un-anchored tuples that a full cycle refused.
     pub(crate) refused_unanchored: u64,
     /// Tuples that a full cycle refused.
@@ -292,7 +297,12 @@ impl Transfer {
         let was_blocked = link.blocked;
         let outlet = &mut self.outlets[self.inbox_count + link_index];
         let all = match (&link.way, &mut self.sockets) {
-            (Way::Socket(peer), Some(sockets)) => link.publish_to_socket(*peer, sockets, outlet, &mut self.pool, open),
+            (Way::Socket(peer), Some(sockets)) => {
+                let queued = outlet.queued();
+                let all = link.publish_to_socket(*peer, sockets, outlet, &mut self.pool, open);
+                self.counters.sent_away += (queued - outlet.queued()) as u64;
+                all
+            }
             _ => link.publish(outlet, &mut self.pool, open),
         };
         if link.blocked != was_blocked {

@@ -78,7 +78,7 @@ impl Core {
         self.show_numbers();
         self.update_ticks();
         self.update_deadline();
-        self.send_event(Event::Ready);
+        self.send_event(Event::Ready { core: self.index });
     }
 
     fn read_control(&mut self) -> bool {
@@ -297,7 +297,10 @@ impl Core {
             let before = shown.load(Ordering::Relaxed);
             shown.store(before + count as u64, Ordering::Release);
             let taken = match (&link.way, &mut self.transfer.sockets) {
-                (Way::Socket(peer), Some(sockets)) => link.control_to_socket(*peer, sockets, &mut self.transfer.pool),
+                (Way::Socket(peer), Some(sockets)) => {
+                    self.transfer.counters.control_sent_away += count as u64;
+                    link.control_to_socket(*peer, sockets, &mut self.transfer.pool)
+                }
                 _ => link.publish_control(),
             };
             if taken < count {

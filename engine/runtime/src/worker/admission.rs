@@ -94,6 +94,11 @@ impl Admission for WorkerAdmission {
         *newest = theirs.incarnation;
         Ok(Claims { to_worker: theirs.worker, cores: theirs.cores, ..self.own.clone() })
     }
+
+    fn renew(&mut self, worker: u32, incarnation: u64) {
+        let newest = self.incarnations.entry(worker).or_default();
+        *newest = incarnation.max(*newest);
+    }
 }
 
 /// A number for the layout of a stream's tuples and the names of their fields (FNV-1a over both).

@@ -122,6 +122,7 @@ fn start(
     if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
         setup.topology_id.clone_into(&mut facts.id);
     }
+    blueprint.incarnation = setup.incarnations[share.worker];
     let blueprint = Arc::new(blueprint);
     let (messages, core_messages) = channel();
     let to_cores = inputs.clone();
@@ -146,10 +147,10 @@ fn start(
     let admission = WorkerAdmission::new(&blueprint, setup);
     let keeper = Keeper::start(listener, Secret::new(setup.secret.clone()), admission, random_bytes, tell)
         .map_err(system("starting the thread that keeps connections (limit: processes)"))?;
-    for route in routes.keys().filter(|route| (route.worker as usize) > share.worker) {
-        keeper.dial(*route, &setup.addresses[route.worker as usize]);
-    }
-    Ok(Agent {
+    let agent = Agent {
+        worker: share.worker,
+        incarnations: setup.incarnations.clone(),
+        forgot: BTreeMap::new(),
         stalls: Stalls::new(cores.count(), cores.first_core()),
         ready: 0,
         is_ready: false,
@@ -161,7 +162,9 @@ fn start(
         cores,
         keeper,
         leader: leader.clone(),
-    })
+    };
+    setup.addresses.iter().enumerate().for_each(|(worker, address)| agent.dial(worker, address));
+    Ok(agent)
 }
 
 /// The connections of this worker: for each, which core's which peer it is.
@@ -179,6 +182,11 @@ fn routes(blueprint: &Blueprint) -> BTreeMap<Route, (usize, usize)> {
 }
 
 struct Agent {
+    worker: usize,
+    /// By worker: older ones are stale.
+    incarnations: Vec<u64>,
+    /// By worker that is gone: how many cores have forgotten it.
+    forgot: BTreeMap<usize, usize>,
     cores: LocalCores,
     keeper: Keeper,
     leader: Leader,
@@ -226,6 +234,11 @@ impl Agent {
                 }
                 self.cores.tell_all(order);
             }
+            ToWorker::Forget { worker, incarnation } => self.forget(worker, incarnation),
+            ToWorker::Replaced { worker, address } => {
+                self.cores.commands.iter().for_each(|commands| commands.send(Command::Lost { worker }));
+                self.dial(worker, &address);
+            }
             ToWorker::ReadReceived => self.leader.tell(&FromWorker::Received(self.cores.received())),
             ToWorker::ReadSent => self.leader.tell(&FromWorker::Sent(self.cores.sent())),
             ToWorker::ReadSnapshots => {
@@ -238,7 +251,7 @@ impl Agent {
     fn heard(&mut self, message: Message) {
         let Message::Core(event) = message else { return };
         let told = match event {
-            Event::Ready => {
+            Event::Ready { .. } => {
                 self.ready += 1;
                 return self.check_ready();
             }
@@ -268,13 +281,29 @@ impl Agent {
                     return;
                 }
                 self.keeper.lost(route);
+                if matches!(lost, Lost::ClosedByPeer) {
+                    // Its process has ended, which its leader knows better, or its machine; it is dialed again either way.
+                    return;
+                }
                 FromWorker::Note { text: format!("the connection to {} is lost: {lost}", place(route)) }
             }
+            Event::Forgot { worker } => {
+                let done = self.forgot.entry(worker).or_default();
+                *done += 1;
+                if *done < self.cores.count() {
+                    return;
+                }
+                self.forgot.remove(&worker);
+                FromWorker::Forgot { worker }
+            }
             Event::Noted { text } => FromWorker::Note { text },
-            Event::Ended { core, panic } => {
+            Event::Died { .. } => return,
+            Event::Ended { panic, .. } => {
                 self.ended += 1;
-                let Some(text) = panic else { return };
-                FromWorker::Ended { panic: Some(format!("core {core} ended: {text}")) }
+                if panic.is_none() {
+                    return;
+                }
+                FromWorker::Ended { panic }
             }
         };
         self.leader.tell(&told);
@@ -282,8 +311,12 @@ impl Agent {
 
     fn keep(&mut self, event: KeeperEvent) {
         match event {
-            KeeperEvent::Connected { route, socket, received, .. } => {
+            KeeperEvent::Connected { route, socket, received, claims } => {
                 let Some((member, peer)) = self.routes.get(&route).copied() else { return };
+                // It was made before its peer was known to be gone.
+                if claims.incarnation < self.incarnations[route.worker as usize] {
+                    return;
+                }
                 self.cores.commands[member].send(Command::Attach { peer, socket, received });
                 self.missing.remove(&route);
                 self.check_ready();
@@ -298,6 +331,25 @@ impl Agent {
             KeeperEvent::Silent { route } => {
                 self.note(format!("the machine of {} is silent: the connection is given up", place(route)));
             }
+        }
+    }
+
+    fn forget(&mut self, worker: usize, incarnation: u64) {
+        self.incarnations[worker] = incarnation;
+        self.keeper.renew(worker as u32, incarnation);
+        let place = |member| {
+            let of_worker = self.routes.iter().filter(move |(route, _)| route.worker as usize == worker);
+            of_worker.filter(move |(_, place)| place.0 == member).map(|(_, place)| place.1).collect()
+        };
+        for (member, commands) in self.cores.commands.iter().enumerate() {
+            commands.send(Command::Forget { worker, peers: place(member) });
+        }
+    }
+
+    fn dial(&self, worker: usize, address: &str) {
+        if worker > self.worker {
+            let routes = self.routes.keys().filter(|route| route.worker as usize == worker);
+            routes.for_each(|route| self.keeper.dial(*route, address));
         }
     }
 

@@ -295,7 +295,9 @@ impl CoreBuilder<'_> {
     }
 
     fn random(&self, salt: u64) -> SmallRandom {
-        let mut mixed = SmallRandom::new(self.blueprint.seed ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let Blueprint { seed, incarnation, .. } = self.blueprint;
+        let own = SmallRandom::new(seed ^ incarnation.rotate_left(32)).next();
+        let mut mixed = SmallRandom::new(own ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         SmallRandom::new(mixed.next())
     }
 
@@ -411,6 +413,7 @@ impl CoreBuilder<'_> {
             timeout_ns: blueprint.timeout_ns,
             failure_limit: blueprint.failure_limit,
             may_wait: self.may_wait(),
+            touches: blueprint.touched_by(component),
         };
         SpoutExecutor::new(
             id,

@@ -94,6 +94,9 @@ pub(crate) struct Blueprint {
     pub(crate) ring_cells: usize,
     pub(crate) edge_key: EdgeKey,
     pub(crate) seed: u64,
+    /// What this process draws from the seed differs from what the process before it drew: its roots are not to be taken
+    /// for that one's.
+    pub(crate) incarnation: u64,
     pub(crate) lanes: Lanes,
     pub(crate) ackers: Vec<u32>,
     pub(crate) spouts: Vec<u32>,
@@ -198,6 +201,7 @@ impl Blueprint {
             ring_cells: config.ring_cells()?,
             edge_key: EdgeKey::new(seed),
             seed,
+            incarnation: 0,
             lanes,
             ackers,
             spouts,
@@ -365,6 +369,29 @@ impl Blueprint {
             .keys()
             .filter(|emitter| self.gate_routes(emitter).iter().any(|route| route.tasks.contains(first)));
         holders.flat_map(|emitter| self.threads_of(emitter)).collect()
+    }
+
+    /// By worker: whether a tree of this spout may have something there, be it a tuple or its acker.
+    pub(crate) fn touched_by(&self, spout: &str) -> Vec<bool> {
+        let components = &self.built.topology.components;
+        let mut reached: BTreeSet<&str> = BTreeSet::from([spout]);
+        let mut next: Vec<&str> = vec![spout];
+        while let Some(id) = next.pop() {
+            let Some(component) = components.get(id) else { continue };
+            for stream in component.outputs.keys() {
+                for (subscriber, _, _) in self.subscribers(id, stream) {
+                    if reached.insert(subscriber) {
+                        next.push(subscriber);
+                    }
+                }
+            }
+        }
+        let mut touched = vec![false; self.share.workers.get()];
+        let ackers = self.ackers.iter().map(|task| self.thread_of_task[*task as usize]);
+        for thread in reached.iter().flat_map(|id| self.threads_of(id)).chain(ackers) {
+            touched[self.threads[thread].worker] = true;
+        }
+        touched
     }
 
     pub(crate) fn threads_of(&self, component: &str) -> BTreeSet<usize> {

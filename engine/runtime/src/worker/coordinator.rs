@@ -76,6 +76,8 @@ pub(crate) struct Coordinator {
     /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
     is_ending: bool,
     active: bool,
+    /// Tuples may flow; the end has not begun.
+    is_leading: bool,
     started: Instant,
     stalls: Stalls,
     on_note: NoteListener,
@@ -119,6 +121,7 @@ impl Coordinator {
             fatal: None,
             stop_requested: false,
             is_ending: false,
+            is_leading: false,
             active,
             started: Instant::now(),
             stalls,
@@ -135,7 +138,9 @@ impl Coordinator {
             if self.active {
                 self.members.tell_all(Order::Activate);
             }
+            self.is_leading = true;
             self.lead();
+            self.is_leading = false;
         }
         self.end()
     }
@@ -285,7 +290,7 @@ impl Coordinator {
     /// Messages pending and tuples not executed.
     fn left(&mut self) -> (u64, u64) {
         let Reading { received, sent } = self.members.reading().unwrap_or_default();
-        (sent.pending, sent.tuples.saturating_sub(received.executed))
+        (sent.pending, sent.tuples.saturating_sub(received.executed + received.away))
     }
 
     fn wait(&mut self, timeout: Duration) {
@@ -301,8 +306,8 @@ impl Coordinator {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::Core(Event::Ready) => self.ready += 1,
-            Message::Core(Event::Idle) => {}
+            Message::Core(Event::Ready { core }) => self.member_is_ready(core - self.first_core),
+            Message::Core(Event::Idle | Event::Forgot { .. }) => {}
             Message::Core(Event::Finished { core, component }) => {
                 self.finished[core - self.first_core] = Some(component);
             }
@@ -313,11 +318,9 @@ impl Coordinator {
             Message::Core(Event::MoreReported { count }) => self.error_count += count,
             Message::Core(Event::ConnectionLost { .. }) => {}
             Message::Core(Event::Noted { text }) => (self.on_note)(&text),
+            Message::Core(Event::Died { core }) => self.member_has_died(core - self.first_core),
             Message::Core(Event::Ended { core, panic }) => {
-                self.ended[core - self.first_core] = true;
-                if let Some(text) = panic {
-                    self.fatal.get_or_insert(format!("core {core} ended: {text}"));
-                }
+                self.member_has_ended(core - self.first_core, panic);
             }
             Message::Owner(Request::Stop) => self.stop_requested = true,
             Message::Owner(Request::SetActive(active)) => {
@@ -329,6 +332,39 @@ impl Coordinator {
             }
             Message::Owner(Request::Snapshot(reply)) => {
                 let _ = reply.send(self.members.snapshots(SNAPSHOT_TIMEOUT).0);
+            }
+        }
+    }
+
+    fn member_is_ready(&mut self, member: usize) {
+        self.ready += 1;
+        // One that takes another's place joins what goes on.
+        if self.is_leading {
+            if self.active {
+                self.members.tell(member, Order::Activate);
+            }
+            self.members.tell(member, Order::ReportIdle);
+        }
+    }
+
+    fn member_has_ended(&mut self, member: usize, panic: Option<String>) {
+        if let Some(text) = panic {
+            self.fatal.get_or_insert(text);
+        }
+        self.ended[member] = true;
+    }
+
+    /// A member is gone without a word.
+    fn member_has_died(&mut self, member: usize) {
+        let goes_on = self.is_leading && self.fatal.is_none();
+        match self.members.replace(member, goes_on) {
+            Ok(text) => {
+                self.ready -= 1;
+                (self.on_note)(&text);
+            }
+            Err(text) => {
+                self.fatal.get_or_insert(text);
+                self.ended[member] = true;
             }
         }
     }

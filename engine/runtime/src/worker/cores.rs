@@ -62,7 +62,8 @@ pub(crate) fn start_cores(
             events: EventSender(messages.clone()),
             debug: debug.as_ref().map(DebugThread::log),
         };
-        let ended = move |panic| {
+        let ended = move |panic: Option<String>| {
+            let panic = panic.map(|text| format!("core {core} ended: {text}"));
             let _ = sender.send(Message::Core(Event::Ended { core, panic }));
         };
         let build = move || assemble(&blueprint_here, fittings);

@@ -5,23 +5,26 @@
 //!
 //! Invariants: no process outlives the fleet: those that do not end in time are killed.
 //!
-//! Threading: a thread for each worker reads what it says; the coordinator's thread uses the rest. Errors: a worker that
-//! dies ends the run, with its exit status.
+//! Threading: a thread for each worker reads what it says, one replaces those that die, and the coordinator's thread uses
+//! the rest. Errors: a worker that dies is replaced while tuples flow, up to a number of times; later its death ends the
+//! run, with its exit status.
 
-use std::collections::BTreeSet;
+mod listener;
+mod replacer;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ringstorm_types::{ComponentId, TaskId};
+use ringstorm_types::ComponentId;
 use serde::Serialize;
 
-use crate::core::failure::TaskFailure;
-use crate::core::status::Event;
 use crate::debug::DebugListener;
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
@@ -30,9 +33,15 @@ use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::Message;
 use crate::worker::members::{Held, Members, Order, Reading, Received, Sent};
 use crate::worker::talk::{self, FromWorker, Setup, ToWorker};
+use listener::Listener;
+use replacer::Replacer;
 
 /// How long workers may take to say hello: they build the topology first.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often one looks whether they did.
+const HELLO_LOOK: Duration = Duration::from_millis(2);
+/// How often whoever waits for answers looks whether all workers are still there.
+const ANSWER_LOOK: Duration = Duration::from_millis(100);
 /// How long a worker may take to answer a question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a worker that has said that it ends may take.
@@ -43,6 +52,11 @@ const ASSIGNMENT_VERSION: i64 = 1;
 /// Makes the command that starts worker number so, which is to reach this process at that path.
 pub type WorkerCommand = Box<dyn FnMut(usize, &Path) -> Command + Send>;
 
+/// A worker that dies as often within a minute is not replaced any more.
+const DEATHS_MAX: usize = 20;
+/// Deaths longer ago than this do not count.
+const DEATHS_WINDOW: Duration = Duration::from_secs(60);
+
 /// What a worker answers to a question.
 enum Answer {
     Received(Received),
@@ -50,26 +64,72 @@ enum Answer {
     Snapshots(Vec<CoreSnapshot>),
 }
 
-struct Worker {
-    process: Child,
-    stream: UnixStream,
+/// What the replacing thread hears of.
+enum News {
+    /// A worker is to be replaced.
+    Died(usize),
+    /// A worker has forgotten another, or is gone and has forgotten all.
+    Forgot {
+        by: usize,
+    },
+    Stop,
 }
 
 /// See the module.
 pub(crate) struct Fleet {
-    blueprint: Arc<Blueprint>,
-    workers: Vec<Worker>,
+    shared: Arc<Shared>,
     answers: Receiver<(usize, Answer)>,
+    news: Sender<News>,
+    replacing: Option<JoinHandle<()>>,
+    /// By worker: when it died.
+    deaths: Vec<VecDeque<Instant>>,
+}
+
+/// What the threads of a fleet have in common.
+struct Shared {
+    blueprint: Arc<Blueprint>,
+    workers: Vec<Mutex<Worker>>,
+    messages: Sender<Message>,
+    answers: Sender<(usize, Answer)>,
+    news: Sender<News>,
+    debug: Mutex<Option<DebugListener>>,
+    /// Where the workers reach this process.
+    path: SocketPath,
+}
+
+struct Worker {
+    process: Option<Child>,
+    stream: Option<UnixStream>,
+    /// Every connection of it is ready, and it answers.
+    is_ready: bool,
+    incarnation: u64,
+    address: String,
 }
 
 /// The directory of the socket, which goes with it.
 struct SocketPath(PathBuf);
+
+impl SocketPath {
+    fn socket(&self) -> PathBuf {
+        self.0.join("leader")
+    }
+}
 
 impl Drop for SocketPath {
     fn drop(&mut self) {
         // Whoever cleans the directory of temporary files may have been faster.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
+    let what = what.to_owned();
+    move |source| StartError::System { what, source }
+}
+
+fn now_us() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Fleet {
@@ -80,27 +140,21 @@ impl Fleet {
         messages: &Sender<Message>,
         on_debug: Option<DebugListener>,
     ) -> Result<Self, StartError> {
-        let system = |what: &str| {
-            let what = what.to_owned();
-            move |source| StartError::System { what, source }
-        };
         let directory = std::env::temp_dir().join(format!("ringstorm-{:016x}", blueprint.seed));
         std::fs::create_dir(&directory).map_err(system("making a directory for a socket"))?;
-        let directory = SocketPath(directory);
-        let path = directory.0.join("leader");
-        let listener = UnixListener::bind(&path).map_err(system("making a socket for the workers"))?;
+        let path = SocketPath(directory);
+        let listener = UnixListener::bind(path.socket()).map_err(system("making a socket for the workers"))?;
         listener.set_nonblocking(true).map_err(system("making a socket for the workers"))?;
         let count = blueprint.share.workers.get();
         let mut processes = Processes(Vec::new());
         for worker in 0..count {
-            let process = command(worker, &path).spawn().map_err(system("starting a worker process"))?;
+            let process = command(worker, &path.socket()).spawn().map_err(system("starting a worker process"))?;
             processes.0.push(process);
         }
         let mut hellos: Vec<Option<(UnixStream, String)>> = (0..count).map(|_| None).collect();
         let until = Instant::now() + HELLO_TIMEOUT;
         while hellos.iter().any(Option::is_none) {
-            let hello = accept(&listener).map_err(system("hearing from a worker"))?;
-            if let Some((stream, worker, address)) = hello
+            if let Some((stream, worker, address)) = accept(&listener).map_err(system("hearing from a worker"))?
                 && let Some(place) = hellos.get_mut(worker)
             {
                 *place = Some((stream, address));
@@ -108,58 +162,62 @@ impl Fleet {
             }
             processes.check().map_err(system("starting a worker"))?;
             if Instant::now() >= until {
-                let late = io::Error::from(io::ErrorKind::TimedOut);
-                return Err(StartError::System { what: "waiting for the workers to start".into(), source: late });
+                return Err(system("waiting for the workers to start")(io::ErrorKind::TimedOut.into()));
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(HELLO_LOOK);
         }
-        let hellos: Vec<(UnixStream, String)> = hellos.into_iter().flatten().collect();
-        let now_us = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_micros();
-        let setup = Setup {
-            topology_id: blueprint.facts.id.clone(),
-            seed: blueprint.seed,
-            secret: random_bytes().to_vec(),
-            assignment_version: ASSIGNMENT_VERSION,
-            incarnations: vec![u64::try_from(now_us).unwrap_or(u64::MAX); count],
-            addresses: hellos.iter().map(|(_, address)| address.clone()).collect(),
-        };
         let (answer, answers) = channel();
-        let debug = Arc::new(std::sync::Mutex::new(on_debug));
-        let mut workers = Vec::new();
-        for ((worker, process), (mut stream, _)) in processes.take().into_iter().enumerate().zip(hellos) {
-            talk::write(&mut stream, &ToWorker::Setup(setup.clone())).map_err(system("telling a worker what to do"))?;
-            let reader = stream.try_clone().map_err(system("duplicating a socket (limit: open files)"))?;
-            let listener =
-                Listener { worker, messages: messages.clone(), answers: answer.clone(), debug: Arc::clone(&debug) };
-            std::thread::Builder::new()
-                .name(format!("ringstorm-worker-{worker}"))
-                .spawn(move || listener.run(reader))
-                .map_err(system("starting a thread (limit: processes)"))?;
-            workers.push(Worker { process, stream });
+        let (news, news_inbox) = channel();
+        let incarnation = now_us();
+        let workers =
+            processes.take().into_iter().zip(hellos.into_iter().flatten()).map(|(process, (stream, address))| {
+                Mutex::new(Worker {
+                    process: Some(process),
+                    stream: Some(stream),
+                    is_ready: false,
+                    incarnation,
+                    address,
+                })
+            });
+        let shared = Arc::new(Shared {
+            blueprint: Arc::clone(blueprint),
+            workers: workers.collect(),
+            messages: messages.clone(),
+            answers: answer,
+            news: news.clone(),
+            debug: Mutex::new(on_debug),
+            path,
+        });
+        let secret = random_bytes().to_vec();
+        for worker in 0..count {
+            shared.set_up(worker, &secret).map_err(system("telling a worker what to do"))?;
         }
-        Ok(Self { blueprint: Arc::clone(blueprint), workers, answers })
-    }
-
-    fn tell(&mut self, worker: usize, message: &impl Serialize) {
-        // One that is gone is noticed by its listener.
-        let _ = talk::write(&mut self.workers[worker].stream, message);
+        let replacer = Replacer { shared: Arc::clone(&shared), listener, command, secret, news: news_inbox };
+        let thread = std::thread::Builder::new().name("ringstorm-replacer".into());
+        let replacing = thread.spawn(move || replacer.run()).map_err(system("starting a thread (limit: processes)"))?;
+        let deaths = vec![VecDeque::new(); count];
+        Ok(Self { shared, answers, news, replacing: Some(replacing), deaths })
     }
 
     /// Asks all workers and takes their answers as long as all come in time.
     fn ask(&mut self, question: &ToWorker, timeout: Duration, mut take: impl FnMut(usize, Answer)) -> bool {
         // Answers that came too late for whoever asked before.
         while self.answers.try_recv().is_ok() {}
-        for worker in 0..self.workers.len() {
-            self.tell(worker, question);
+        let count = self.shared.workers.len();
+        if !(0..count).all(|worker| self.shared.worker(worker).is_ready) {
+            return false;
         }
+        (0..count).for_each(|worker| self.shared.tell(worker, question));
         let until = Instant::now() + timeout;
         let mut heard = BTreeSet::new();
-        while heard.len() < self.workers.len() {
-            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while heard.len() < count {
+            match self.answers.recv_timeout(ANSWER_LOOK) {
                 Ok((worker, answer)) => {
                     heard.insert(worker);
                     take(worker, answer);
                 }
+                // One that has died meanwhile does not answer any more.
+                Err(_) if (0..count).all(|worker| self.shared.worker(worker).is_ready) && Instant::now() < until => {}
                 Err(_) => return false,
             }
         }
@@ -167,24 +225,82 @@ impl Fleet {
     }
 }
 
+impl Shared {
+    fn worker(&self, worker: usize) -> MutexGuard<'_, Worker> {
+        self.workers[worker].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, worker: usize, message: &impl Serialize) {
+        if let Some(stream) = &mut self.worker(worker).stream {
+            // One that is gone is noticed by its listener.
+            let _ = talk::write(stream, message);
+        }
+    }
+
+    /// Tells a worker what to do, and begins to hear what it says.
+    fn set_up(self: &Arc<Self>, worker: usize, secret: &[u8]) -> io::Result<()> {
+        let all = 0..self.workers.len();
+        let setup = Setup {
+            topology_id: self.blueprint.facts.id.clone(),
+            seed: self.blueprint.seed,
+            secret: secret.to_vec(),
+            assignment_version: ASSIGNMENT_VERSION,
+            incarnations: all.clone().map(|worker| self.worker(worker).incarnation).collect(),
+            addresses: all.map(|worker| self.worker(worker).address.clone()).collect(),
+        };
+        self.tell(worker, &ToWorker::Setup(setup));
+        let state = self.worker(worker);
+        let stream = state.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?.try_clone()?;
+        let listener = Listener { worker, incarnation: state.incarnation, shared: Arc::clone(self) };
+        let thread = std::thread::Builder::new().name(format!("ringstorm-worker-{worker}"));
+        thread.spawn(move || listener.run(stream)).map(drop)
+    }
+}
+
 impl Members for Fleet {
     fn count(&self) -> usize {
-        self.workers.len()
+        self.shared.workers.len()
     }
 
     fn first_core(&self) -> usize {
         0
     }
 
+    fn tell(&mut self, member: usize, order: Order) {
+        self.shared.tell(member, &ToWorker::Order(order));
+    }
+
+    fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String> {
+        let status = {
+            let process = self.shared.worker(member).process.take();
+            let status = process.and_then(|mut process| process.wait().ok());
+            status.map_or_else(|| "for an unknown reason".to_owned(), |status| status.to_string())
+        };
+        let deaths = &mut self.deaths[member];
+        deaths.push_back(Instant::now());
+        deaths.retain(|at| at.elapsed() < DEATHS_WINDOW);
+        if !goes_on {
+            return Err(format!("worker {member} has died ({status})"));
+        }
+        if deaths.len() > DEATHS_MAX {
+            return Err(format!(
+                "worker {member} has died {} times within a minute, the last time: {status}",
+                deaths.len()
+            ));
+        }
+        let _ = self.news.send(News::Died(member));
+        Ok(format!("worker {member} has died ({status}); another process takes its place"))
+    }
+
     fn tell_all(&mut self, order: Order) {
-        for worker in 0..self.workers.len() {
-            self.tell(worker, &ToWorker::Order(order));
+        for worker in 0..self.count() {
+            self.tell(worker, order);
         }
     }
 
     fn hosts_of(&self, component: &ComponentId) -> BTreeSet<usize> {
-        let threads = self.blueprint.threads_of(component).into_iter();
-        threads.map(|thread| self.blueprint.threads[thread].worker).collect()
+        let blueprint = &self.shared.blueprint;
+        blueprint.threads_of(component).into_iter().map(|thread| blueprint.threads[thread].worker).collect()
     }
 
     fn reading(&mut self) -> Option<Reading> {
@@ -227,13 +343,21 @@ impl Members for Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        for worker in &self.workers {
-            // Its reader sees the end, and the worker ends.
-            let _ = worker.stream.shutdown(std::net::Shutdown::Both);
+        let _ = self.news.send(News::Stop);
+        for worker in 0..self.shared.workers.len() {
+            if let Some(stream) = &self.shared.worker(worker).stream {
+                // Its reader sees the end, and the worker ends.
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+            }
+        }
+        if let Some(thread) = self.replacing.take() {
+            let _ = thread.join();
         }
         let until = Instant::now() + EXIT_TIMEOUT;
-        for worker in &mut self.workers {
-            end(&mut worker.process, until);
+        for worker in 0..self.shared.workers.len() {
+            if let Some(mut process) = self.shared.worker(worker).process.take() {
+                end(&mut process, until);
+            }
         }
     }
 }
@@ -290,75 +414,4 @@ fn accept(listener: &UnixListener) -> io::Result<Option<(UnixStream, usize, Stri
         Some(FromWorker::Hello { worker, address }) => Some((stream, worker, address)),
         _ => None,
     })
-}
-
-/// Hears what a worker says.
-struct Listener {
-    worker: usize,
-    messages: Sender<Message>,
-    answers: Sender<(usize, Answer)>,
-    debug: Arc<std::sync::Mutex<Option<DebugListener>>>,
-}
-
-impl Listener {
-    fn run(mut self, mut stream: UnixStream) {
-        let mut has_ended = false;
-        while let Ok(Some(message)) = talk::read(&mut stream) {
-            has_ended |= matches!(message, FromWorker::Ended { .. });
-            self.hear(message);
-        }
-        if !has_ended {
-            let panic = Some("its process has ended without a word; its own output may say why".into());
-            self.tell(Event::Ended { core: self.worker, panic });
-        }
-    }
-
-    fn hear(&mut self, message: FromWorker) {
-        let worker = self.worker;
-        let told = match message {
-            FromWorker::Hello { .. } => return,
-            FromWorker::Ready => Event::Ready,
-            FromWorker::Idle => Event::Idle,
-            FromWorker::Finished { component } => Event::Finished { core: worker, component },
-            FromWorker::Failed { component, task, text, fatal } => {
-                let Ok(component) = ComponentId::new(component) else { return };
-                let text = self.with_origin(&text);
-                Event::Failed { failure: TaskFailure { component, task: TaskId(task), text, fatal } }
-            }
-            FromWorker::Reported { component, task, text } => {
-                Event::Reported { component, task, text: self.with_origin(&text) }
-            }
-            FromWorker::MoreReported { count } => Event::MoreReported { count },
-            FromWorker::Note { text } => {
-                let text = self.with_origin(&text);
-                Event::Noted { text }
-            }
-            FromWorker::Ended { panic } => Event::Ended { core: worker, panic },
-            FromWorker::Debug { line } => {
-                if let Ok(mut listener) = self.debug.lock() {
-                    match &mut *listener {
-                        Some(listener) => listener(&line),
-                        None => eprintln!("{line}"),
-                    }
-                }
-                return;
-            }
-            FromWorker::Received(part) => return self.answer(Answer::Received(part)),
-            FromWorker::Sent(part) => return self.answer(Answer::Sent(part)),
-            FromWorker::Snapshots(part) => return self.answer(Answer::Snapshots(part)),
-        };
-        self.tell(told);
-    }
-
-    fn with_origin(&self, text: &str) -> String {
-        format!("[worker {}] {text}", self.worker)
-    }
-
-    fn tell(&self, event: Event) {
-        let _ = self.messages.send(Message::Core(event));
-    }
-
-    fn answer(&self, answer: Answer) {
-        let _ = self.answers.send((self.worker, answer));
-    }
 }

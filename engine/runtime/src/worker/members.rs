@@ -55,25 +55,32 @@ impl From<Order> for Command {
     }
 }
 
-/// What was received, which is read before [`Sent`] over all members.
+/// What was received, or is with another worker: read before [`Sent`] over all members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Received {
     pub(crate) executed: u64,
     pub(crate) control: u64,
+    /// Tuples and control messages that left for other workers.
+    pub(crate) away: u64,
+    pub(crate) control_away: u64,
 }
 
 /// What was sent, and what spouts have left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sent {
+    /// Tuples and control messages that were sent here or came from other workers.
     pub(crate) tuples: u64,
     pub(crate) control: u64,
+    /// Bytes that other workers have not confirmed.
+    pub(crate) unconfirmed: u64,
     pub(crate) pending: u64,
     /// A spout may yet emit.
     pub(crate) may_emit: bool,
 }
 
 /// A reading of all members: first of everything received, then of everything sent. What is counted as received was
-/// counted as sent before, so that equality is no accident of timing.
+/// counted as sent before, so that equality is no accident of timing. Each worker is balanced by itself: what it sent
+/// away is another's once that one has confirmed it. So a worker that dies takes no number along that others need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) received: Received,
@@ -84,7 +91,9 @@ impl Reading {
     /// Everything that was sent has arrived, and nothing is pending.
     pub(crate) fn is_balanced(&self) -> bool {
         let Self { received, sent } = self;
-        received.executed == sent.tuples && received.control == sent.control && sent.pending == 0
+        let arrived = received.executed + received.away == sent.tuples;
+        let control_arrived = received.control + received.control_away == sent.control;
+        arrived && control_arrived && sent.unconfirmed == 0 && sent.pending == 0
     }
 
     /// Nothing is pending and nothing will ever be.
@@ -97,6 +106,8 @@ impl std::ops::AddAssign for Received {
     fn add_assign(&mut self, other: Self) {
         self.executed += other.executed;
         self.control += other.control;
+        self.away += other.away;
+        self.control_away += other.control_away;
     }
 }
 
@@ -104,6 +115,7 @@ impl std::ops::AddAssign for Sent {
     fn add_assign(&mut self, other: Self) {
         self.tuples += other.tuples;
         self.control += other.control;
+        self.unconfirmed += other.unconfirmed;
         self.pending += other.pending;
         self.may_emit |= other.may_emit;
     }
@@ -123,6 +135,16 @@ pub(crate) trait Members: Send {
 
     /// The number by which the first of them is known in events.
     fn first_core(&self) -> usize;
+
+    /// Gives an order to one.
+    fn tell(&mut self, member: usize, order: Order);
+
+    /// A member is gone without a word: begins to put another in its place, which will say that it is ready, if `goes_on`.
+    /// Returns what to tell whoever runs this.
+    ///
+    /// # Errors
+    /// What to tell if nothing takes its place.
+    fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String>;
 
     /// Gives an order to all.
     fn tell_all(&mut self, order: Order);
@@ -155,8 +177,13 @@ impl LocalCores {
     pub(crate) fn received(&self) -> Received {
         let mut all = Received::default();
         for status in &self.statuses {
-            let executed = status.executed.load(Ordering::Acquire);
-            all += Received { executed, control: status.control_received.load(Ordering::Acquire) };
+            let (away, control_away) = (&status.sent_away, &status.control_sent_away);
+            all += Received {
+                away: away.load(Ordering::Acquire),
+                control_away: control_away.load(Ordering::Acquire),
+                executed: status.executed.load(Ordering::Acquire),
+                control: status.control_received.load(Ordering::Acquire),
+            };
         }
         all
     }
@@ -167,8 +194,9 @@ impl LocalCores {
         for status in &self.statuses {
             let left = status.spouts_left();
             all += Sent {
-                tuples: status.sent.load(Ordering::Acquire),
-                control: status.control_sent.load(Ordering::Acquire),
+                tuples: status.sent.load(Ordering::Acquire) + status.came.load(Ordering::Acquire),
+                control: status.control_sent.load(Ordering::Acquire) + status.control_came.load(Ordering::Acquire),
+                unconfirmed: status.unconfirmed.load(Ordering::Acquire),
                 pending: left.pending(),
                 may_emit: left.may_emit(),
             };
@@ -184,6 +212,14 @@ impl Members for LocalCores {
 
     fn first_core(&self) -> usize {
         self.blueprint.own_threads().start
+    }
+
+    fn tell(&mut self, member: usize, order: Order) {
+        self.commands[member].send(order.into());
+    }
+
+    fn replace(&mut self, member: usize, _: bool) -> Result<String, String> {
+        Err(format!("core {} is gone", self.first_core() + member))
     }
 
     fn tell_all(&mut self, order: Order) {

@@ -35,6 +35,16 @@ pub(crate) struct Setup {
 pub(crate) enum ToWorker {
     Setup(Setup),
     Order(Order),
+    /// A worker has died; another process with this incarnation takes its place. Answered with [`FromWorker::Forgot`].
+    Forget {
+        worker: usize,
+        incarnation: u64,
+    },
+    /// Nobody has anything left for the process that died: fail what may be lost, and know where the new one listens.
+    Replaced {
+        worker: usize,
+        address: String,
+    },
     ReadReceived,
     ReadSent,
     ReadSnapshots,
@@ -80,6 +90,10 @@ pub(crate) enum FromWorker {
     /// Something about connections that whoever runs this should know.
     Note {
         text: String,
+    },
+    /// [`ToWorker::Forget`] was carried out.
+    Forgot {
+        worker: usize,
     },
     /// It is over: in order, or why not.
     Ended {

@@ -33,6 +33,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ),
     ("ringstorm", Some(&["ringstorm-runtime", "ringstorm-tuple", "ringstorm-types"])),
     ("ringstorm-benches", None),
+    ("ringstorm-tests", None),
     ("xtask", Some(&[])),
 ];
 

@@ -1,0 +1,80 @@
+//! The processes of a run of the `numbers` topology.
+//!
+//! Threading: used by one test. Errors: what is left when a test fails is killed.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A run in several processes.
+#[derive(Debug)]
+pub struct Run {
+    leader: Child,
+    errors: PathBuf,
+}
+
+impl Run {
+    /// Starts `numbers local --workers N` with a source; what it says goes to a file in `directory`.
+    pub fn start(executable: &str, workers: usize, source: SocketAddr, directory: &Path, more: &[&str]) -> Self {
+        let errors = directory.join("errors");
+        let mut command = Command::new(executable);
+        command.args(["local", "--workers", &workers.to_string(), "--workers-cores", "1"]);
+        command.args(["--source", &source.to_string()]).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
+        Self { leader: command.spawn().unwrap(), errors }
+    }
+
+    /// The worker processes, by number.
+    pub fn workers(&self) -> Vec<(usize, Pid)> {
+        let mut ids: Vec<i32> = Vec::new();
+        // Workers are started by several threads of the leader.
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.leader.id())).into_iter().flatten().flatten() {
+            let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            ids.extend(text.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
+        }
+        let number = |id: i32| {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).ok()?;
+            let arguments: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+            let at = arguments.iter().position(|argument| *argument == b"--ringstorm-worker")?;
+            std::str::from_utf8(arguments.get(at + 1)?).ok()?.parse().ok()
+        };
+        let mut workers: Vec<(usize, Pid)> =
+            ids.into_iter().filter_map(|id| Some((number(id)?, Pid::from_raw(id)?))).collect();
+        workers.sort_unstable_by_key(|(number, _)| *number);
+        workers
+    }
+
+    /// Sends a signal to a worker, and returns whether it was there.
+    pub fn signal(&self, worker: usize, signal: Signal) -> bool {
+        let found = self.workers().into_iter().find(|(number, _)| *number == worker);
+        found.is_some_and(|(_, pid)| kill_process(pid, signal).is_ok())
+    }
+
+    /// What the run has said so far.
+    pub fn errors(&self) -> String {
+        std::fs::read_to_string(&self.errors).unwrap()
+    }
+
+    /// Waits for the end.
+    pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
+        let until = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.leader.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "the run does not end:\n{}", self.errors());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // The workers end with it.
+        let _ = self.leader.kill();
+        let _ = self.leader.wait();
+    }
+}
