@@ -2,10 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use crate::api::builder::BuiltTopology;
 use crate::core::status::Event;
@@ -14,12 +13,13 @@ use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::report::RunReport;
 use crate::worker::blueprint::{Blueprint, CoresWanted, WorkerShare};
-use crate::worker::coordinator::{Coordinator, Message, NoteListener, Request};
+use crate::worker::coordinator::{Coordinator, Message, NoteListener};
 use crate::worker::cores::{StartedCores, start_cores, stop_at_once};
 use crate::worker::cpus;
 use crate::worker::error_thread::ErrorListener;
 use crate::worker::fleet::{Fleet, WorkerCommand};
 use crate::worker::members::Members;
+use crate::worker::owner::{Owner, Wishes};
 
 /// Runs topologies in this process, each on cores of its own.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl LocalCluster {
 
 /// A topology that runs in this process. Dropping it stops it, after a drain.
 pub struct RunningTopology {
-    messages: Sender<Message>,
+    owner: Owner,
     coordinator: Option<JoinHandle<RunReport>>,
     cores: Vec<JoinHandle<()>>,
     blueprint: Arc<Blueprint>,
@@ -107,27 +107,27 @@ impl RunningTopology {
 
     /// Asks for a stop and returns at once.
     pub fn request_stop(&self) {
-        let _ = self.messages.send(Message::Owner(Request::Stop));
+        self.owner.stop();
     }
 
     /// A handle that can ask for a stop from anywhere, such as a signal handler's thread.
     pub fn stop_handle(&self) -> StopHandle {
-        StopHandle(self.messages.clone())
+        StopHandle(self.owner.clone())
     }
 
     /// A handle that can ask for counters from anywhere, while somebody else waits for the end.
     pub fn observer(&self) -> Observer {
-        Observer(self.messages.clone())
+        Observer(self.owner.clone())
     }
 
     /// Lets the spouts be asked for tuples.
     pub fn activate(&self) {
-        let _ = self.messages.send(Message::Owner(Request::SetActive(true)));
+        self.owner.set_active(true);
     }
 
     /// Keeps the spouts from being asked for tuples; bolts go on.
     pub fn deactivate(&self) {
-        let _ = self.messages.send(Message::Owner(Request::SetActive(false)));
+        self.owner.set_active(false);
     }
 
     /// The counters of every core that answers within half a second.
@@ -172,27 +172,23 @@ impl Drop for RunningTopology {
 
 /// Asks a run to stop.
 #[derive(Debug, Clone)]
-pub struct StopHandle(Sender<Message>);
+pub struct StopHandle(Owner);
 
 impl StopHandle {
     /// Asks for a stop; a run that is over ignores it.
     pub fn stop(&self) {
-        let _ = self.0.send(Message::Owner(Request::Stop));
+        self.0.stop();
     }
 }
 
 /// Reads the counters of a run.
 #[derive(Debug, Clone)]
-pub struct Observer(Sender<Message>);
+pub struct Observer(Owner);
 
 impl Observer {
     /// The counters of every core that answers within half a second; none once the run is over.
     pub fn snapshots(&self) -> Vec<CoreSnapshot> {
-        let (reply, replies) = channel();
-        if self.0.send(Message::Owner(Request::Snapshot(reply))).is_err() {
-            return Vec::new();
-        }
-        replies.recv_timeout(Duration::from_secs(2)).unwrap_or_default()
+        self.0.snapshots()
     }
 }
 
@@ -208,16 +204,19 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
     let LocalOptions { on_error, on_debug, on_note, inactive } = options;
     let StartedCores { cores, threads, debug } = start_cores(&blueprint, &messages, on_debug)?;
     let all_commands = cores.commands.clone();
+    let wishes = Arc::<Wishes>::default();
+    let inbox = (inbox, Arc::clone(&wishes));
     let coordinator = lead(&blueprint, Box::new(cores), inbox, on_error, on_note, !inactive)
         .inspect_err(|_| stop_at_once(&all_commands))?;
-    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: threads, blueprint, debug })
+    let owner = Owner::new(wishes, messages);
+    Ok(RunningTopology { owner, coordinator: Some(coordinator), cores: threads, blueprint, debug })
 }
 
 /// Has a coordinator lead those members, on a thread of its own.
 fn lead(
     blueprint: &Arc<Blueprint>,
     members: Box<dyn Members>,
-    inbox: Receiver<Message>,
+    inbox: (Receiver<Message>, Arc<Wishes>),
     on_error: Option<ErrorListener>,
     on_note: Option<NoteListener>,
     active: bool,
@@ -253,8 +252,11 @@ pub fn submit_to_workers(
     let (messages, inbox) = channel();
     let LocalOptions { on_error, on_debug, on_note, inactive } = options;
     let fleet = Fleet::start(&blueprint, command, &messages, on_debug)?;
+    let wishes = Arc::<Wishes>::default();
+    let inbox = (inbox, Arc::clone(&wishes));
     let coordinator = lead(&blueprint, Box::new(fleet), inbox, on_error, on_note, !inactive)?;
-    Ok(RunningTopology { messages, coordinator: Some(coordinator), cores: Vec::new(), blueprint, debug: None })
+    let owner = Owner::new(wishes, messages);
+    Ok(RunningTopology { owner, coordinator: Some(coordinator), cores: Vec::new(), blueprint, debug: None })
 }
 
 /// A seed that differs from run to run, for edge keys and root sequences.
@@ -267,15 +269,25 @@ pub(crate) fn random_seed() -> u64 {
 
 /// Sends a core's events to its coordinator.
 #[derive(Clone, Debug)]
-pub(crate) struct EventSender(pub(crate) Sender<Message>);
+pub(crate) struct EventSender {
+    messages: Sender<Message>,
+    /// A stop was asked for; once is enough.
+    stop_asked: Arc<AtomicBool>,
+}
 
 impl EventSender {
+    pub(crate) fn new(messages: Sender<Message>) -> Self {
+        Self { messages, stop_asked: Arc::default() }
+    }
+
     pub(crate) fn send(&self, event: Event) {
         // The coordinator outlives its cores; when it is gone there is nobody to tell.
-        let _ = self.0.send(Message::Core(event));
+        let _ = self.messages.send(Message::Core(event));
     }
 
     pub(crate) fn request_stop(&self) {
-        let _ = self.0.send(Message::Owner(Request::Stop));
+        if !self.stop_asked.swap(true, Ordering::Relaxed) {
+            self.send(Event::StopAsked);
+        }
     }
 }

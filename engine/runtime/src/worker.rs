@@ -13,5 +13,6 @@ pub(crate) mod cpus;
 pub(crate) mod error_thread;
 pub(crate) mod fleet;
 pub(crate) mod members;
+pub(crate) mod owner;
 mod stalls;
 mod talk;

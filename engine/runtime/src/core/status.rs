@@ -135,6 +135,8 @@ pub(crate) enum Event {
     Reported { component: String, task: u32, text: String },
     /// User code reported so many more errors, whose texts were not kept.
     MoreReported { count: u64 },
+    /// User code asks for a stop of the run.
+    StopAsked,
     /// The core has nothing to do.
     Idle,
     /// The `finish` command for a component was carried out.

@@ -255,6 +255,7 @@ impl Agent {
                 self.ready += 1;
                 return self.check_ready();
             }
+            Event::StopAsked => FromWorker::StopAsked,
             Event::Idle => FromWorker::Idle,
             Event::Finished { component, .. } => {
                 let done = self.finished.entry(component).or_default();

@@ -13,16 +13,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
-use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, Outcome, RunReport, Throttle};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
 use crate::worker::members::{Held, Members, Order, Reading};
+use crate::worker::owner::{Open, Wishes};
 use crate::worker::stalls::Stalls;
 use ringstorm_types::ComponentId;
 use ringstorm_types::topology::ComponentKind;
@@ -38,22 +38,15 @@ const STOP_TIMEOUT_OF_HELD: Duration = Duration::from_millis(500);
 /// How long cores may take to hand in their last counters.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What the owner of a run asks of it.
-#[derive(Debug)]
-pub(crate) enum Request {
-    /// Take nothing new, drain, stop.
-    Stop,
-    /// Spouts may be asked for tuples, or not.
-    SetActive(bool),
-    /// Copy all counters.
-    Snapshot(Sender<Vec<CoreSnapshot>>),
-}
+/// Messages handled in a row at most: whatever comes, the drain and the time limits have their turn.
+const MESSAGES_IN_A_ROW: usize = 1024;
 
 /// What reaches the coordinator.
 #[derive(Debug)]
 pub(crate) enum Message {
     Core(Event),
-    Owner(Request),
+    /// The owner has a wish, see [`Wishes`].
+    Owner,
 }
 
 pub(crate) struct Coordinator {
@@ -62,6 +55,7 @@ pub(crate) struct Coordinator {
     /// The number of the first member.
     first_core: usize,
     messages: Receiver<Message>,
+    wishes: Arc<Wishes>,
     error_thread: ErrorThread,
     errors: Vec<ErrorReport>,
     error_count: u64,
@@ -94,7 +88,7 @@ impl Coordinator {
     pub(crate) fn new(
         blueprint: &Arc<Blueprint>,
         members: Box<dyn Members>,
-        messages: Receiver<Message>,
+        (messages, wishes): (Receiver<Message>, Arc<Wishes>),
         on_error: Option<ErrorListener>,
         on_note: NoteListener,
         active: bool,
@@ -111,6 +105,7 @@ impl Coordinator {
             blueprint: Arc::clone(blueprint),
             members,
             messages,
+            wishes,
             error_thread: ErrorThread::start(on_error),
             errors: Vec::new(),
             error_count: 0,
@@ -198,6 +193,7 @@ impl Coordinator {
         let (pending, in_flight) = self.left();
         self.end_members(&answered);
         self.error_thread.end();
+        self.wishes.end();
         let outcome = match self.fatal.take() {
             Some(text) => Outcome::Failed(text),
             None if self.stop_requested => Outcome::Stopped,
@@ -299,7 +295,8 @@ impl Coordinator {
             Err(RecvTimeoutError::Timeout) => return,
             Err(RecvTimeoutError::Disconnected) => self.stop_requested = true,
         }
-        while let Ok(message) = self.messages.try_recv() {
+        for _ in 0..MESSAGES_IN_A_ROW {
+            let Ok(message) = self.messages.try_recv() else { return };
             self.handle(message);
         }
     }
@@ -322,16 +319,26 @@ impl Coordinator {
             Message::Core(Event::Ended { core, panic }) => {
                 self.member_has_ended(core - self.first_core, panic);
             }
-            Message::Owner(Request::Stop) => self.stop_requested = true,
-            Message::Owner(Request::SetActive(active)) => {
-                self.active = active;
-                // Whoever asks for it after a stop, or when all is done, is late.
-                if self.ready >= self.members.count() && !self.stop_requested && !self.is_ending {
-                    self.members.tell_all(if active { Order::Activate } else { Order::Deactivate });
-                }
+            Message::Core(Event::StopAsked) => self.stop_requested = true,
+            Message::Owner => self.heed(),
+        }
+    }
+
+    fn heed(&mut self) {
+        let Open { stop, active, askers, .. } = self.wishes.take();
+        self.stop_requested |= stop;
+        if let Some(active) = active {
+            self.active = active;
+            // Whoever asks for it after a stop, or when all is done, is late.
+            if self.ready >= self.members.count() && !self.stop_requested && !self.is_ending {
+                self.members.tell_all(if active { Order::Activate } else { Order::Deactivate });
             }
-            Message::Owner(Request::Snapshot(reply)) => {
-                let _ = reply.send(self.members.snapshots(SNAPSHOT_TIMEOUT).0);
+        }
+        if !askers.is_empty() {
+            let (snapshots, _) = self.members.snapshots(SNAPSHOT_TIMEOUT);
+            for asker in askers {
+                // Who asked may have given up.
+                let _ = asker.send(snapshots.clone());
             }
         }
     }

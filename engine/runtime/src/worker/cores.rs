@@ -50,6 +50,7 @@ pub(crate) fn start_cores(
     let shows_emits = blueprint.components.iter().any(|component| blueprint.shows_emits_of(component));
     let debug = shows_emits.then(|| DebugThread::start(on_debug)).transpose();
     let debug = debug.map_err(system("starting the thread that shows what is emitted (limit: processes)"))?;
+    let events = EventSender::new(messages.clone());
     let mut threads = Vec::new();
     for (member, core) in own.enumerate() {
         let (blueprint_here, sender) = (Arc::clone(blueprint), messages.clone());
@@ -59,7 +60,7 @@ pub(crate) fn start_cores(
             doorbell: doorbells[member].clone(),
             status: Arc::clone(&statuses[member]),
             commands: Arc::clone(&commands[member]),
-            events: EventSender(messages.clone()),
+            events: events.clone(),
             debug: debug.as_ref().map(DebugThread::log),
         };
         let ended = move |panic: Option<String>| {

@@ -60,6 +60,8 @@ pub(crate) enum FromWorker {
     },
     /// Every core and every connection is ready.
     Ready,
+    /// User code asks for a stop of the run.
+    StopAsked,
     /// A core has nothing to do.
     Idle,
     /// All of its cores have carried out the order for this component.

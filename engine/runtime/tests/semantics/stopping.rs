@@ -1,7 +1,7 @@
 //! Stopping while there is work, and what is left when time is over.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ringstorm_runtime::{
@@ -229,4 +229,58 @@ fn while_others_sleep() {
         a_stop_does_not_wait_for_a_blocking_bolt_that_sleeps,
         a_stop_does_not_wait_for_a_spout_that_sleeps
     ];
+}
+
+/// Those who read the counters as fast as they can, and those who turn the spouts on and off, hold up no end.
+#[test]
+fn eager_owners_hold_up_no_end() {
+    let journal = Arc::<Journal>::default();
+    let seq = Seq::new(20_000, &journal);
+    let running = start(topology_of(seq), &config(&[]));
+    let over = Arc::<AtomicBool>::default();
+    let askers: Vec<_> = (0..4)
+        .map(|_| {
+            let (observer, over) = (running.observer(), Arc::clone(&over));
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    observer.snapshots();
+                }
+            })
+        })
+        .collect();
+    for _ in 0..100_000 {
+        running.deactivate();
+        running.activate();
+    }
+    let report = finish(running);
+    over.store(true, Ordering::Relaxed);
+    askers.into_iter().for_each(|asker| asker.join().unwrap());
+    assert_clean(&report);
+    journal.assert_all_acked_once(20_000);
+}
+
+/// A run that is over answers at once.
+#[test]
+fn who_asks_a_run_that_is_over_gets_nothing() {
+    let journal = Arc::<Journal>::default();
+    let running = start(topology_of(Seq::new(10, &journal)), &config(&[]));
+    let (observer, stop) = (running.observer(), running.stop_handle());
+    finish(running);
+    let asked = Instant::now();
+    stop.stop();
+    assert!(observer.snapshots().is_empty());
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+}
+
+fn topology_of(seq: Seq) -> TopologyBuilder {
+    let mut topology = TopologyBuilder::new();
+    topology.spout("numbers", move || seq.clone());
+    let ack = || {
+        ends(|input, collector| {
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("sink", ack).shuffle_grouping("numbers");
+    topology
 }

@@ -53,6 +53,7 @@ impl Listener {
                 let _ = self.shared.news.send(News::Forgot { by: worker });
                 return;
             }
+            FromWorker::StopAsked => Event::StopAsked,
             FromWorker::Idle => Event::Idle,
             FromWorker::Finished { component } => Event::Finished { core: worker, component },
             FromWorker::Failed { component, task, text, fatal } => {
