@@ -5,4 +5,5 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod outside;
+pub mod proxy;
 pub mod run;

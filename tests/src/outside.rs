@@ -1,7 +1,8 @@
 //! A source outside of the workers, as a broker would be: it hands out numbered messages to spouts that connect, hears of
 //! acks and fails, and hands out again what failed or whose spout is gone. It knows the fate of each message.
 //!
-//! Threading: a thread accepts, one for each spout reads what it says, one hands messages out. Errors: a spout whose
+//! Threading: a thread accepts, two for each spout read and write, one hands messages out; nobody writes while it holds the
+//! state, since a spout may first want to say something. Errors: a spout whose
 //! connection breaks loses nothing: its messages go to another, or to it when it comes back.
 //!
 //! To a spout go numbers of 8 bytes, little-endian; [`END`] says that nothing more will come. From a spout come 9 bytes:
@@ -9,7 +10,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,7 +30,7 @@ const UNDER_WAY_MAX: usize = 20_000;
 #[derive(Debug)]
 pub struct Outside {
     state: Arc<Mutex<State>>,
-    address: SocketAddr,
+    path: PathBuf,
 }
 
 /// What became of the messages so far.
@@ -62,7 +65,7 @@ struct State {
 
 #[derive(Debug)]
 struct SpoutEnd {
-    stream: TcpStream,
+    outbox: Sender<Vec<u8>>,
     under_way: BTreeMap<u64, Instant>,
 }
 
@@ -71,18 +74,21 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Outside {
-    /// A source of `count` messages at a rate.
-    pub fn start(count: u64, per_second: f64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+    /// A source of `count` messages at a rate, which listens at a path, so that it is in every network namespace.
+    pub fn start(path: &Path, count: u64, per_second: f64) -> Self {
+        let listener = UnixListener::bind(path).unwrap();
         let is_acked = vec![false; usize::try_from(count).unwrap()];
         let state = Arc::new(Mutex::new(State { count, per_second, is_acked, ..State::default() }));
         let accepting = Arc::clone(&state);
         std::thread::spawn(move || {
             for (number, stream) in (0..).zip(listener.incoming().flatten()) {
-                stream.set_nodelay(true).unwrap();
-                let reader = stream.try_clone().unwrap();
-                lock(&accepting).spouts.insert(number, SpoutEnd { stream, under_way: BTreeMap::new() });
+                let (reader, mut writer) = (stream.try_clone().unwrap(), stream);
+                let (outbox, batches) = channel::<Vec<u8>>();
+                std::thread::spawn(move || {
+                    // One that is gone is noticed by its reader.
+                    batches.into_iter().take_while(|batch| writer.write_all(batch).is_ok()).for_each(drop);
+                });
+                lock(&accepting).spouts.insert(number, SpoutEnd { outbox, under_way: BTreeMap::new() });
                 let state = Arc::clone(&accepting);
                 std::thread::spawn(move || listen(&state, number, reader));
             }
@@ -93,12 +99,12 @@ impl Outside {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Self { state, address }
+        Self { state, path: path.to_owned() }
     }
 
     /// Where spouts connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What became of the messages so far.
@@ -116,7 +122,7 @@ impl Outside {
 fn hand_out(state: &mut State) -> bool {
     if state.fates.acked == state.count {
         for spout in state.spouts.values_mut() {
-            let _ = spout.stream.write_all(&END.to_le_bytes());
+            let _ = spout.outbox.send(END.to_le_bytes().to_vec());
         }
         return true;
     }
@@ -156,15 +162,14 @@ fn hand_out(state: &mut State) -> bool {
     }
     for (number, batch) in batches {
         if let Some(spout) = spouts.get_mut(&number) {
-            // One that is gone is noticed by its reader.
-            let _ = spout.stream.write_all(&batch);
+            let _ = spout.outbox.send(batch);
         }
     }
     false
 }
 
 /// Hears what a spout says until it is gone.
-fn listen(state: &Mutex<State>, number: u64, mut stream: TcpStream) {
+fn listen(state: &Mutex<State>, number: u64, mut stream: UnixStream) {
     let mut answer = [0; 9];
     while stream.read_exact(&mut answer).is_ok() {
         let id = u64::from_le_bytes(answer[1..].try_into().unwrap());

@@ -2,7 +2,6 @@
 //!
 //! Threading: used by one test. Errors: what is left when a test fails is killed.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -18,11 +17,11 @@ pub struct Run {
 
 impl Run {
     /// Starts `numbers local --workers N` with a source; what it says goes to a file in `directory`.
-    pub fn start(executable: &str, workers: usize, source: SocketAddr, directory: &Path, more: &[&str]) -> Self {
+    pub fn start(executable: &str, workers: usize, source: &Path, directory: &Path, more: &[&str]) -> Self {
         let errors = directory.join("errors");
         let mut command = Command::new(executable);
         command.args(["local", "--workers", &workers.to_string(), "--workers-cores", "1"]);
-        command.args(["--source", &source.to_string()]).args(more);
+        command.arg("--source").arg(source).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
         Self { leader: command.spawn().unwrap(), errors }
     }

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringstorm_tests::outside::{Fates, Outside};
+use ringstorm_tests::proxy::Proxy;
 use ringstorm_tests::run::Run;
 use rustix::process::Signal;
 
@@ -33,6 +36,18 @@ fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Addresses of the loopback interface that nobody listens on now.
+fn free_addresses<const N: usize>() -> [String; N] {
+    let listeners: Vec<TcpListener> = (0..N).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    std::array::from_fn(|index| listeners[index].local_addr().unwrap().to_string())
+}
+
+/// A setting whose value is a list of texts.
+fn list(key: &str, texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    format!("{key}=[{}]", texts.join(","))
+}
+
 struct Load {
     source: Outside,
     run: Run,
@@ -43,10 +58,20 @@ struct Load {
 
 impl Load {
     fn start(seconds: u64, per_second: f64) -> Self {
+        Self::with(seconds, per_second, &[])
+    }
+
+    fn with(seconds: u64, per_second: f64, settings: &[String]) -> Self {
+        Self::of(WORKERS, seconds, per_second, settings)
+    }
+
+    fn of(workers: usize, seconds: u64, per_second: f64, settings: &[String]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let count = (seconds as f64 * per_second) as u64;
-        let source = Outside::start(count, per_second);
-        let run = Run::start(NUMBERS, WORKERS, source.address(), directory.path(), &["--quiet"]);
+        let source = Outside::start(&directory.path().join("source"), count, per_second);
+        let settings = settings.iter().flat_map(|setting| ["-c", setting.as_str()]);
+        let more: Vec<&str> = ["--quiet"].into_iter().chain(settings).collect();
+        let run = Run::start(NUMBERS, workers, source.path(), directory.path(), &more);
         until("the first acks", Duration::from_secs(30), || source.fates().acked > 1000);
         Self { source, run, count, per_second, directory }
     }
@@ -98,4 +123,84 @@ fn a_stopped_worker_goes_on_where_it_was() {
     let errors = load.run.errors();
     let fates = load.finish();
     assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}\n{errors}");
+}
+
+/// Every connection goes through a proxy that cuts, delays, stalls, truncates and flips. Nothing fails by it, nothing is
+/// lost or delivered twice, and afterwards all is as before.
+#[test]
+fn connections_that_misbehave_cost_nothing_but_time() {
+    let own: [String; WORKERS] = free_addresses();
+    let proxies: Vec<Proxy> = own.iter().zip(7..).map(|(address, seed)| Proxy::start(address, seed)).collect();
+    let dialed: Vec<String> = proxies.iter().map(|proxy| proxy.address().to_string()).collect();
+    let settings = [list("ringstorm.worker.listen", &own), list("ringstorm.worker.dial", &dialed)];
+    let seconds = 2 * run_secs();
+    let load = Load::with(seconds, 20_000.0, &settings);
+    proxies.iter().for_each(|proxy| proxy.set_faulty(true));
+    std::thread::sleep(Duration::from_secs(seconds * 2 / 3));
+    proxies.iter().for_each(|proxy| proxy.set_faulty(false));
+    let faults: u64 = proxies.iter().map(Proxy::faults).sum();
+    let recovered = load.assert_recovers(Duration::from_secs(10));
+    let errors = load.run.errors();
+    let fates = load.finish();
+    eprintln!("{faults} faults; back after {recovered:?}; {fates:?}");
+    assert!(faults > 20, "{faults} faults");
+    assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}\n{errors}");
+}
+
+/// Two network namespaces with a pair of interfaces between them, which go with it.
+struct Namespaces([String; 2]);
+
+impl Namespaces {
+    /// `None` for whoever may not make any.
+    fn new() -> Option<Self> {
+        let of = |end: &str| format!("ringstorm-{}-{end}", std::process::id());
+        let made = Self([of("a"), of("b")]);
+        let [a, b] = &made.0;
+        ip(&["netns", "add", a]).then_some(())?;
+        assert!(ip(&["netns", "add", b]));
+        assert!(ip(&["-n", a, "link", "add", "one", "type", "veth", "peer", "name", "two", "netns", b]));
+        for (namespace, interface, address) in [(a, "one", "10.77.0.1/24"), (b, "two", "10.77.0.2/24")] {
+            assert!(ip(&["-n", namespace, "addr", "add", address, "dev", interface]));
+            assert!(ip(&["-n", namespace, "link", "set", interface, "up"]));
+        }
+        Some(made)
+    }
+
+    fn set_link(&self, state: &str) {
+        assert!(ip(&["-n", &self.0[0], "link", "set", "one", state]));
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for namespace in &self.0 {
+            ip(&["netns", "del", namespace]);
+        }
+    }
+}
+
+fn ip(arguments: &[&str]) -> bool {
+    Command::new("ip").args(arguments).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// The link between two workers goes down for five seconds: nothing fails by it.
+#[test]
+fn a_link_that_goes_down_and_up_costs_nothing_but_time() {
+    let Some(namespaces) = Namespaces::new() else {
+        eprintln!("SKIPPED: network namespaces need root and `ip`");
+        return;
+    };
+    let launch = namespaces.0.clone().map(|name| format!("[\"ip\",\"netns\",\"exec\",\"{name}\"]")).join(",");
+    let listen = ["10.77.0.1:6700", "10.77.0.2:6700"].map(str::to_owned);
+    let settings = [format!("ringstorm.worker.launch=[{launch}]"), list("ringstorm.worker.listen", &listen)];
+    let load = Load::of(2, run_secs() + 6, 20_000.0, &settings);
+    namespaces.set_link("down");
+    std::thread::sleep(Duration::from_secs(5));
+    namespaces.set_link("up");
+    let recovered = load.assert_recovers(Duration::from_secs(10));
+    let errors = load.run.errors();
+    let fates = load.finish();
+    eprintln!("back after {recovered:?}; {fates:?}");
+    assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}\n{errors}");
+    assert!(errors.contains("is silent"), "a link that is down is noticed: {errors}");
 }

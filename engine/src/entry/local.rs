@@ -56,7 +56,10 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     };
     let running = match arguments.workers {
         None => LocalCluster::new().submit(name, topology, options),
-        Some(count) => submit_to_workers(name, topology, count, workers::command()?, options),
+        Some(count) => {
+            let command = workers::command(&topology)?;
+            submit_to_workers(name, topology, count, command, options)
+        }
     };
     let running = running.map_err(|error| error.to_string())?;
 

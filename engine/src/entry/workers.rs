@@ -11,12 +11,21 @@ use ringstorm_runtime::{BuiltTopology, WorkerCommand, run_worker};
 use super::command_line::WorkerArguments;
 use super::verdict::Status;
 
-/// Makes the commands that start workers: what was typed, with `worker` in the place of `local`.
-pub(super) fn command() -> Result<WorkerCommand, String> {
+/// Makes the commands that start workers: what was typed, with `worker` in the place of `local`, behind the words that
+/// `ringstorm.worker.launch` has for it.
+pub(super) fn command(topology: &BuiltTopology) -> Result<WorkerCommand, String> {
     let executable = std::env::current_exe()
         .map_err(|error| format!("the path of this executable is unknown ({error}), so it cannot be started again"))?;
+    let launch = topology.config().worker_launch().map_err(|error| error.to_string())?;
     Ok(Box::new(move |worker, leader: &Path| {
-        let mut command = Command::new(&executable);
+        let mut command = match launch.get(worker).and_then(|words| words.split_first()) {
+            None => Command::new(&executable),
+            Some((program, words)) => {
+                let mut command = Command::new(program);
+                command.args(words).arg(&executable);
+                command
+            }
+        };
         command.arg("worker").arg("--ringstorm-leader").arg(leader);
         command.arg("--ringstorm-worker").arg(worker.to_string());
         // The first argument is the command's name, since only commands have options.

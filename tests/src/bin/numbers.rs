@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ringstorm::prelude::*;
@@ -15,7 +16,7 @@ use ringstorm_tests::outside::{ACK, END, FAIL};
 struct Options {
     /// Where the numbers come from
     #[arg(long)]
-    source: SocketAddr,
+    source: PathBuf,
     /// Executors of each component
     #[arg(long, default_value_t = 3)]
     executors: u32,
@@ -29,8 +30,8 @@ struct Number {
 
 /// Fetches numbers from outside, and says there what became of them.
 struct Fetch {
-    source: SocketAddr,
-    stream: Option<TcpStream>,
+    source: PathBuf,
+    stream: Option<UnixStream>,
     received: VecDeque<u8>,
     has_ended: bool,
 }
@@ -52,9 +53,8 @@ impl Spout for Fetch {
     }
 
     fn open(&mut self, _: &TopologyContext) -> Result {
-        let stream = TcpStream::connect(self.source)?;
+        let stream = UnixStream::connect(&self.source)?;
         stream.set_read_timeout(Some(Duration::from_millis(1)))?;
-        stream.set_nodelay(true)?;
         self.stream = Some(stream);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl SimpleBolt for Sink {
 fn main() -> ExitCode {
     ringstorm::main("numbers", |Options { source, executors }: Options| {
         let mut topology = TopologyBuilder::new();
-        let fetch = move || Fetch { source, stream: None, received: VecDeque::new(), has_ended: false };
+        let fetch = move || Fetch { source: source.clone(), stream: None, received: VecDeque::new(), has_ended: false };
         topology.spout("fetch", fetch).parallelism(executors).blocking();
         topology.simple_bolt("relay", Relay::default).parallelism(executors).fields_grouping("fetch", ["number"]);
         topology.simple_bolt("sink", Sink::default).parallelism(executors).fields_grouping("relay", ["number"]);

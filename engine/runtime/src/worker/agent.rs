@@ -22,7 +22,7 @@ use ringstorm_protocol::handshake::Secret;
 
 use crate::api::builder::BuiltTopology;
 use crate::core::status::{Command, Event};
-use crate::error::StartError;
+use crate::error::{BuildError, StartError};
 use crate::worker::admission::{WorkerAdmission, random_bytes};
 use crate::worker::blueprint::{Blueprint, CoresWanted, WorkerShare};
 use crate::worker::coordinator::Message;
@@ -76,9 +76,13 @@ pub fn run_worker(
     let mut stream = UnixStream::connect(leader).map_err(system("reaching the process that started this worker"))?;
     let writer = stream.try_clone().map_err(system("duplicating a socket (limit: open files)"))?;
     let leader = Leader(Arc::new(Mutex::new(writer)));
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(system("listening on the loopback address"))?;
-    let address = listener.local_addr().map_err(system("asking for the address of a listening socket"))?;
-    leader.tell(&FromWorker::Hello { worker: share.worker, address: address.to_string() });
+    let listen = topology.config.worker_listen().map_err(BuildError::from)?;
+    let listen = listen.get(worker).map_or("127.0.0.1:0", String::as_str);
+    let listener = TcpListener::bind(listen).map_err(system(&format!("listening on {listen}")))?;
+    let own = listener.local_addr().map_err(system("asking for the address of a listening socket"))?;
+    let dial = topology.config.worker_dial().map_err(BuildError::from)?;
+    let address = dial.get(worker).cloned().unwrap_or_else(|| own.to_string());
+    leader.tell(&FromWorker::Hello { worker, address });
     let setup = match talk::read(&mut stream) {
         Ok(Some(ToWorker::Setup(setup))) => setup,
         Ok(_) => return Ok(()),

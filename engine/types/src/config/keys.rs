@@ -34,6 +34,14 @@ pub const TOPOLOGY_ERROR_THROTTLE_INTERVAL_SECS: &str = "topology.error.throttle
 pub const TOPOLOGY_TUPLE_MAX_BYTES: &str = "topology.tuple.max.bytes";
 /// The number of cores of a worker.
 pub const WORKER_CORES: &str = "ringstorm.worker.cores";
+/// For each of several worker processes: the address (`host:port`) on which it listens for the others. Unset: the loopback
+/// address and any free port.
+pub const WORKER_LISTEN: &str = "ringstorm.worker.listen";
+/// For each of several worker processes: the address (`host:port`) at which the others reach it, where that is not the one
+/// on which it listens.
+pub const WORKER_DIAL: &str = "ringstorm.worker.dial";
+/// For each of several worker processes: the words before its own command, such as `["numactl", "--membind=0"]`.
+pub const WORKER_LAUNCH: &str = "ringstorm.worker.launch";
 /// Whether cores spin when they are idle instead of parking.
 pub const CORES_ALWAYS_SPIN: &str = "ringstorm.cores.always.spin";
 /// Whether cores are pinned to CPUs: `pinned` or `unbound`.

@@ -170,6 +170,41 @@ impl Config {
         }
     }
 
+    /// [`keys::WORKER_LISTEN`]: addresses, by worker; none when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn worker_listen(&self) -> Result<Vec<String>, ConfigError> {
+        self.addresses(keys::WORKER_LISTEN)
+    }
+
+    /// [`keys::WORKER_DIAL`]: addresses, by worker; none when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn worker_dial(&self) -> Result<Vec<String>, ConfigError> {
+        self.addresses(keys::WORKER_DIAL)
+    }
+
+    /// [`keys::WORKER_LAUNCH`]: words, by worker; none when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn worker_launch(&self) -> Result<Vec<Vec<String>>, ConfigError> {
+        let Some((value, origin)) = self.given(keys::WORKER_LAUNCH) else { return Ok(Vec::new()) };
+        let words = value.as_array().and_then(|workers| workers.iter().map(texts).collect());
+        words.ok_or_else(|| ConfigError::bad_value(keys::WORKER_LAUNCH, value, origin, "a list of lists of words"))
+    }
+
+    fn addresses(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
+        let Some((value, origin)) = self.given(key) else { return Ok(Vec::new()) };
+        let is_address = |text: &String| {
+            text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
+        let addresses = texts(value).filter(|addresses| addresses.iter().all(is_address));
+        addresses.ok_or_else(|| ConfigError::bad_value(key, value, origin, "a list of texts such as \"host:6700\""))
+    }
+
     /// [`keys::RING_CELLS`]: a power of two from 2 to 65536.
     ///
     /// # Errors
@@ -241,6 +276,9 @@ impl Config {
             self.error_throttle_interval_secs().err(),
             self.tuple_max_bytes().err(),
             self.worker_cores().err(),
+            self.worker_listen().err(),
+            self.worker_dial().err(),
+            self.worker_launch().err(),
             self.cores_always_spin().err(),
             self.cores_placement().err(),
             self.ring_cells().err(),
@@ -300,4 +338,9 @@ impl Config {
             }
         }
     }
+}
+
+/// The texts of a list; `None` if it is not a list of texts.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
 }

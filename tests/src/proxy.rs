@@ -1,0 +1,148 @@
+//! A way between two ends that misbehaves on purpose: it cuts, delays, stalls, ends in the middle, and flips bytes.
+//!
+//! Threading: a thread accepts; two for each connection carry bytes, one for each direction. Errors: whatever breaks on one
+//! side is broken on the other.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A proxy to one address.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    target: Mutex<String>,
+    is_faulty: AtomicBool,
+    random: AtomicU64,
+    faults: AtomicU64,
+}
+
+/// What may happen to a piece of bytes.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Cut,
+    Delay,
+    Stall,
+    Truncate,
+    Flip,
+}
+
+impl Proxy {
+    /// A proxy to `target`, with faults from a seed.
+    pub fn start(target: &str, seed: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            target: Mutex::new(target.to_owned()),
+            is_faulty: AtomicBool::new(false),
+            random: AtomicU64::new(seed),
+            faults: AtomicU64::new(0),
+        });
+        let accepting = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let target = accepting.target.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // The other side dials again.
+                let Ok(server) = TcpStream::connect(target) else { continue };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let shared = Arc::clone(&accepting);
+                    std::thread::spawn(move || shared.carry(from, to));
+                }
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Where to connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it misbehaves from now on.
+    pub fn set_faulty(&self, is_faulty: bool) {
+        self.shared.is_faulty.store(is_faulty, Ordering::Relaxed);
+    }
+
+    /// How often it did.
+    pub fn faults(&self) -> u64 {
+        self.shared.faults.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream) {
+        let mut bytes = [0; 16 << 10];
+        while let Ok(count) = from.read(&mut bytes) {
+            let piece = &mut bytes[..count];
+            let goes_on = count > 0
+                && match self.fault() {
+                    None => to.write_all(piece).is_ok(),
+                    Some(fault) => self.misbehave(fault, piece, &mut to),
+                };
+            if !goes_on {
+                break;
+            }
+        }
+        for end in [&from, &to] {
+            // One that is closed already is as good.
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn misbehave(&self, fault: Fault, piece: &mut [u8], to: &mut TcpStream) -> bool {
+        self.faults.fetch_add(1, Ordering::Relaxed);
+        match fault {
+            Fault::Cut => false,
+            Fault::Delay => {
+                std::thread::sleep(Duration::from_millis(self.below(30)));
+                to.write_all(piece).is_ok()
+            }
+            // As if the other end had gone without a word; then it is back, or the connection is cut.
+            Fault::Stall => {
+                std::thread::sleep(Duration::from_millis(500 + self.below(1500)));
+                self.below(2) == 0 && to.write_all(piece).is_ok()
+            }
+            Fault::Truncate => {
+                let kept = self.below(piece.len() as u64) as usize;
+                // It is cut whatever comes of this.
+                let _ = to.write_all(&piece[..kept]);
+                false
+            }
+            Fault::Flip => {
+                let at = self.below(piece.len() as u64) as usize;
+                piece[at] ^= 1 << self.below(8);
+                to.write_all(piece).is_ok()
+            }
+        }
+    }
+
+    /// Whether something happens to the next piece; seldom, so that much passes.
+    fn fault(&self) -> Option<Fault> {
+        if !self.is_faulty.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(match self.below(4000) {
+            0..4 => Fault::Cut,
+            4..30 => Fault::Delay,
+            30..32 => Fault::Stall,
+            32..36 => Fault::Truncate,
+            36..40 => Fault::Flip,
+            _ => return None,
+        })
+    }
+
+    fn below(&self, bound: u64) -> u64 {
+        let state = self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}
