@@ -59,15 +59,14 @@ pub enum ProtocolError {
     },
     /// The peer speaks of units that were never sent, or are gone.
     #[error(
-        "the peer asks to go on from unit {asked}, but {first} to {next} are at hand: it is not the one that was spoken \
-         to before"
+        "the peer has units up to {asked}, but only {first} to {next} can be: it is not the one that was spoken to before"
     )]
     Resume {
         /// The unit asked for.
         asked: u64,
         /// The oldest unit at hand.
         first: u64,
-        /// The next unit to be made.
+        /// The first unit that was not sent.
         next: u64,
     },
     /// A body does not hold what its kind says.

@@ -17,6 +17,8 @@
 mod backoff;
 mod buffer;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod handshake;
 mod liveness;
 mod session;

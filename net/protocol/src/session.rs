@@ -205,7 +205,7 @@ impl Session {
             if self.is_resumed {
                 return unexpected("a unit of a session that goes on");
             }
-            self.confirm(header.confirms)?;
+            self.confirm(header.confirms, self.next())?;
             self.is_resumed = true;
             self.rewind();
             self.free(free);
@@ -215,7 +215,9 @@ impl Session {
             return unexpected("a resumption");
         }
         if header.confirms > self.confirmed {
-            self.confirm(header.confirms)?;
+            // Of a send that is under way the peer may have read everything.
+            let sent = if self.is_sending { self.next() } else { self.first + self.sent as u64 };
+            self.confirm(header.confirms, sent)?;
             self.free(free);
         }
         match header.kind {
@@ -252,9 +254,9 @@ impl Session {
     }
 
     /// Notes what the peer has received; it may be no more than was sent.
-    fn confirm(&mut self, next: u64) -> Result<(), ProtocolError> {
-        if next < self.confirmed || next > self.next() {
-            return Err(ProtocolError::Resume { asked: next, first: self.confirmed, next: self.next() });
+    fn confirm(&mut self, next: u64, sent: u64) -> Result<(), ProtocolError> {
+        if next < self.confirmed || next > sent {
+            return Err(ProtocolError::Resume { asked: next, first: self.confirmed, next: sent });
         }
         let from = (self.confirmed - self.first) as usize;
         let to = (next - self.first) as usize;

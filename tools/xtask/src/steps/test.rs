@@ -8,8 +8,10 @@ use crate::command::{CommandError, Run, Shell};
 use crate::step::Outcome;
 
 /// The tests that replay the corpora of the fuzzers, one for each `fuzz` folder: package, test program, test.
-pub(crate) const CORPUS_TESTS: &[(&str, &str, &str)] =
-    &[("ringstorm-tuple", "hostile", "the_corpus_of_the_fuzzers_still_passes")];
+pub(crate) const CORPUS_TESTS: &[(&str, &str, &str)] = &[
+    ("ringstorm-tuple", "hostile", "the_corpus_of_the_fuzzers_still_passes"),
+    ("ringstorm-protocol", "fuzz_replay", "the_corpus_of_the_fuzzers_still_passes"),
+];
 
 /// Unit and integration tests of the whole workspace.
 ///
