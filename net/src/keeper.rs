@@ -70,7 +70,7 @@ pub enum KeeperEvent {
         /// From where.
         from: Option<SocketAddr>,
         /// Why.
-        why: HandshakeError,
+        why: String,
     },
     /// The machine of a peer is silent: its connection was shut down.
     Silent {
@@ -279,8 +279,9 @@ impl Rounds {
             });
             match step {
                 Step::Waiting => self.guests.push(contact),
-                Step::Failed(why) => (self.tell)(KeeperEvent::Refused { from: contact.from(), why }),
-                // Nobody said anything that is worth a line.
+                Step::Failed(why) => (self.tell)(KeeperEvent::Refused { from: contact.from(), why: why.to_string() }),
+                // One that went away by itself is not worth a line.
+                Step::Gone(why) if contact.is_late() => (self.tell)(KeeperEvent::Refused { from: contact.from(), why }),
                 Step::Gone(_) => {}
                 Step::Agreed { socket, received, claims } => {
                     let CorePair { dialer, acceptor } = claims.cores;

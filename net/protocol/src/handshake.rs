@@ -214,7 +214,7 @@ impl Handshake {
             let body = unit[HEADER_BYTES..].to_vec();
             let malformed = |what| ProtocolError::Body { kind: header.kind.name(), what };
             match (header.kind, self.due) {
-                (Kind::Refusal, Due::Challenge | Due::Claims) => {
+                (Kind::Refusal, Due::Challenge | Due::Proof | Due::Claims) => {
                     let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]);
                     let text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
                     return Err(HandshakeError::Refused(text));

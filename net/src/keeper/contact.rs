@@ -31,7 +31,6 @@ pub(super) struct Contact {
     is_connecting: bool,
     /// Bytes of the handshake that the kernel has not taken yet.
     unsent: Vec<u8>,
-    /// What ended it, once the last bytes are sent.
     deadline: Instant,
 }
 
@@ -68,9 +67,13 @@ impl Contact {
         )
     }
 
+    pub(super) fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
     /// Goes as far as it goes without waiting.
     pub(super) fn advance(&mut self, judge: &mut dyn Judge) -> Step {
-        if Instant::now() >= self.deadline {
+        if self.is_late() {
             let what = if self.is_connecting { "no answer to a connect" } else { "the handshake was not done" };
             return Step::Gone(format!("{what} within {} s", HANDSHAKE_TIME.as_secs()));
         }

@@ -70,7 +70,7 @@ fn who_does_not_know_the_secret_is_refused_by_either_side_and_learns_nothing() {
     let [at_dialer, at_acceptor] =
         shake(&mut dialer, &mut acceptor, &mut |_: &Claims| unreachable!("it said nothing"), 64);
     assert_eq!(at_dialer, Some(Err(HandshakeError::WrongSecret)));
-    assert!(matches!(at_acceptor, Some(Err(HandshakeError::Protocol(_)))), "{at_acceptor:?}");
+    assert!(matches!(at_acceptor, Some(Err(HandshakeError::Refused(_)))), "{at_acceptor:?}");
 
     // A dialer that does not check the acceptor's proof.
     let mut acceptor = Handshake::accept(Secret::new("secret"), [2; NONCE_BYTES]);
