@@ -35,6 +35,7 @@ pub mod meter;
 pub mod pairs;
 pub mod payload;
 pub mod placement;
+pub mod process;
 pub mod report;
 pub mod sampler;
 pub mod window;

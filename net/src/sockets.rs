@@ -109,6 +109,8 @@ pub struct Sockets {
     settings: SocketsSettings,
     peers: Vec<Peer>,
     dirty: Vec<u32>,
+    /// Peers that are polled.
+    hot: Vec<u32>,
     /// Peers whose connection came with bytes behind its handshake.
     unread: Vec<usize>,
     lost: Vec<(usize, Lost)>,
@@ -150,7 +152,7 @@ impl Sockets {
             is_dirty: false,
         };
         let peers = std::iter::repeat_with(peer).take(peers).collect();
-        Self { settings, peers, dirty: Vec::new(), unread: Vec::new(), lost: Vec::new() }
+        Self { settings, peers, dirty: Vec::new(), hot: Vec::new(), unread: Vec::new(), lost: Vec::new() }
     }
 
     /// Takes over a connection whose handshake is done, and the bytes that came behind it. A connection that the peer had
@@ -269,6 +271,53 @@ impl Sockets {
             progress = true;
             self.complete(completion, &mut deliver, &mut free);
         }
+        if !self.hot.is_empty() {
+            progress |= self.poll(&mut deliver, &mut free);
+        }
+        progress
+    }
+
+    /// Whether some peers are polled by [`Sockets::receive`], so that it is to be called although the io_uring has nothing.
+    #[inline]
+    pub fn has_hot(&self) -> bool {
+        !self.hot.is_empty()
+    }
+
+    /// Asks the kernel directly where something came a moment ago: more may come any moment, and a receive that is left to
+    /// the kernel costs two microseconds more.
+    fn poll(
+        &mut self,
+        deliver: &mut impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
+        free: &mut impl FnMut(Vec<u8>),
+    ) -> bool {
+        let mut progress = false;
+        let mut hot = std::mem::take(&mut self.hot);
+        hot.retain(|peer| {
+            let index = *peer as usize;
+            let state = &mut self.peers[index];
+            let Some(connection) = state.connection.as_deref_mut().filter(|connection| connection.is_hot()) else {
+                return false;
+            };
+            match connection.poll(&mut state.counts) {
+                Ok(true) => {
+                    progress = true;
+                    self.read(index, deliver, free);
+                    true
+                }
+                Ok(false) if connection.is_hot() => true,
+                Ok(false) => {
+                    self.mark(index);
+                    false
+                }
+                Err(lost) => {
+                    progress = true;
+                    self.lose(index, lost);
+                    false
+                }
+            }
+        });
+        // Nothing becomes hot by being read.
+        self.hot = hot;
         progress
     }
 
@@ -288,7 +337,7 @@ impl Sockets {
             connection.is_some_and(|connection| !connection.is_given_up() && connection.has_urgent())
         };
         while self.peers.iter().any(is_unsent) && Instant::now() < until {
-            self.flush(uring, false);
+            self.flush(uring, false, drop);
             self.receive(uring, |_, _, _| Ok(()), drop);
         }
         (0..self.peers.len()).for_each(|peer| self.detach(peer));
@@ -305,14 +354,22 @@ impl Sockets {
 
     /// Starts to send what waits, to receive where nothing is under way, and hands all of it to the kernel at once.
     /// `tell_all`: peers are told of everything that came, as the core is about to rest.
-    pub fn flush(&mut self, uring: &mut impl Uring, tell_all: bool) {
+    pub fn flush(&mut self, uring: &mut impl Uring, tell_all: bool, mut free: impl FnMut(Vec<u8>)) {
         if tell_all {
             for peer in 0..self.peers.len() {
                 if self.peers[peer].session.has_untold() {
                     self.mark(peer);
                 }
             }
+            for peer in std::mem::take(&mut self.hot) {
+                if let Some(connection) = &mut self.peers[peer as usize].connection {
+                    connection.cool();
+                }
+                self.mark(peer as usize);
+            }
         }
+        // One send by itself goes sooner without the io_uring; several go by one call with it.
+        let sends_now = self.dirty.len() == 1;
         let mut dirty = std::mem::take(&mut self.dirty);
         for peer in dirty.drain(..) {
             let index = peer as usize;
@@ -327,8 +384,15 @@ impl Sockets {
                 let unit = session.confirmation();
                 connection.urgent.extend_from_slice(&unit);
             }
+            if connection.is_hot() && !self.hot.contains(&peer) {
+                self.hot.push(peer);
+            }
             connection.receive(uring, index);
-            connection.send(uring, index, session, &mut state.counts);
+            match sends_now.then(|| connection.send_now(session, &mut state.counts, &mut free)) {
+                Some(Ok(false)) => {}
+                // What ends a send ends the receive too, which is told once.
+                Some(Ok(true) | Err(_)) | None => connection.send(uring, index, session, &mut state.counts),
+            }
         }
         self.dirty = dirty;
         uring.submit();

@@ -52,13 +52,14 @@ struct Side {
     uring: Plain,
     pushed: u64,
     delivered: u64,
+    turns: u64,
     lost: Vec<Lost>,
 }
 
 impl Side {
     fn new(settings: SocketsSettings) -> Self {
         let sockets = Sockets::new(1, 1, settings);
-        Self { sockets, uring: Plain::new(), pushed: 0, delivered: 0, lost: Vec::new() }
+        Self { sockets, uring: Plain::new(), pushed: 0, delivered: 0, turns: 0, lost: Vec::new() }
     }
 
     fn push(&mut self, body_bytes: usize) {
@@ -83,7 +84,9 @@ impl Side {
             },
             drop,
         );
-        self.sockets.flush(&mut self.uring, true);
+        let rests = self.turns % 3 == 0;
+        self.turns += 1;
+        self.sockets.flush(&mut self.uring, rests, drop);
         self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
     }
 }

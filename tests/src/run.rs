@@ -57,16 +57,16 @@ impl Run {
         std::fs::read_to_string(&self.errors).unwrap()
     }
 
-    /// Waits for the end.
-    pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
+    /// Waits for the end; `None` if it does not come in time.
+    pub fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
         let until = Instant::now() + timeout;
-        loop {
+        while Instant::now() < until {
             if let Some(status) = self.leader.try_wait().unwrap() {
-                return status;
+                return Some(status);
             }
-            assert!(Instant::now() < until, "the run does not end:\n{}", self.errors());
             std::thread::sleep(Duration::from_millis(10));
         }
+        None
     }
 }
 

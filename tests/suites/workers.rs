@@ -88,8 +88,9 @@ impl Load {
     /// The run ends by itself and every message was acked.
     fn finish(mut self) -> Fates {
         let status = self.run.wait(Duration::from_secs(120));
-        let (fates, errors) = (self.source.fates(), self.run.errors());
-        assert!(status.success(), "{status}\n{fates:?}\n{errors}");
+        let (fates, errors, under_way) = (self.source.fates(), self.run.errors(), self.source.under_way());
+        let ended = status.is_some_and(|status| status.success());
+        assert!(ended, "{status:?}, {under_way} under way\n{fates:?}\n{errors}");
         assert_eq!((fates.begun, fates.acked), (self.count, self.count), "{fates:?}\n{errors}");
         drop(self.directory);
         fates

@@ -8,10 +8,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use io_uring::{opcode, types};
 use ringstorm_protocol::unit::Header;
 use ringstorm_protocol::{Arrival, ReceiveBuffer, Session};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 use super::{Lost, Operation, PeerCounts, SocketsSettings};
 use crate::uring::Uring;
 
+/// For so many polls in a row that find nothing, a connection on which something came is polled: about as long as the
+/// answer to an answer takes. Then a receive is left to the kernel.
+const HOT_POLLS: u32 = 100;
 /// Pieces of one send: units, mostly of a few KiB.
 const PIECES_MAX: usize = 64;
 /// Bytes of one send; what comes later need not wait for more.
@@ -23,6 +28,8 @@ pub(super) struct Connection {
     is_receiving: bool,
     is_sending: bool,
     is_given_up: bool,
+    /// Polls that may find nothing before a receive is left to the kernel; 0: one is, or will be.
+    hot_polls: u32,
     /// Bytes were received that were not looked at yet.
     has_unread: bool,
     /// Resumptions and confirmations, to be sent before units that were not begun.
@@ -54,6 +61,7 @@ impl Connection {
             is_receiving: false,
             is_sending: false,
             is_given_up: false,
+            hot_polls: 0,
             has_unread: !bytes.is_empty(),
             urgent: Vec::new(),
             sending: Sending::default(),
@@ -93,9 +101,43 @@ impl Connection {
         self.received.memory_bytes()
     }
 
-    /// Queues a receive if none is under way.
+    /// Whether it is polled, since something came a moment ago.
+    pub(super) fn is_hot(&self) -> bool {
+        self.hot_polls > 0 && !self.is_receiving && !self.is_given_up
+    }
+
+    /// It is polled no more: the core is about to park.
+    pub(super) fn cool(&mut self) {
+        self.hot_polls = 0;
+    }
+
+    /// Asks the kernel for what has come, without waiting. Returns whether there was something.
+    pub(super) fn poll(&mut self, counts: &mut PeerCounts) -> Result<bool, Lost> {
+        match rustix::net::recv(&self.socket, self.received.space(), RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Err(Lost::ClosedByPeer),
+            Ok((_, count)) => {
+                self.came(count, counts);
+                Ok(true)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                self.hot_polls -= 1;
+                Ok(false)
+            }
+            Err(error) => Err(Lost::System(error.into())),
+        }
+    }
+
+    fn came(&mut self, count: usize, counts: &mut PeerCounts) {
+        self.received.filled(count);
+        self.has_unread = true;
+        self.hot_polls = HOT_POLLS;
+        counts.received_bytes += count as u64;
+        counts.receives += 1;
+    }
+
+    /// Queues a receive if none is under way and it is not polled.
     pub(super) fn receive(&mut self, uring: &mut impl Uring, peer: usize) {
-        if self.is_receiving {
+        if self.is_receiving || self.is_hot() {
             return;
         }
         let space = self.received.space();
@@ -110,11 +152,50 @@ impl Connection {
         self.is_receiving = true;
     }
 
+    /// Sends what there is, as far as the kernel takes it at once, if no send is under way. Returns whether something is
+    /// left.
+    pub(super) fn send_now(
+        &mut self,
+        session: &mut Session,
+        counts: &mut PeerCounts,
+        free: &mut impl FnMut(Vec<u8>),
+    ) -> Result<bool, Lost> {
+        if self.is_sending || !self.gather(session) {
+            return Ok(self.is_sending);
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the pieces point to `sending.urgent` and to units that the session keeps in place from `unsent` (within
+        // `gather`) to `sent`, which is called only after this call has returned.
+        let count = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const *self.message, flags) };
+        counts.sends += 1;
+        let result = match i32::try_from(count) {
+            Ok(count) if count >= 0 => count,
+            _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        };
+        self.sent(result, session, counts, free)?;
+        Ok(session.unsent_bytes() > 0 || self.has_urgent())
+    }
+
     /// Queues a send of what there is, if none is under way.
     pub(super) fn send(&mut self, uring: &mut impl Uring, peer: usize, session: &mut Session, counts: &mut PeerCounts) {
-        if self.is_sending {
+        if self.is_sending || !self.gather(session) {
             return;
         }
+        let operation = opcode::SendMsg::new(types::Fd(self.socket.as_raw_fd()), &raw const *self.message)
+            .flags(libc::MSG_NOSIGNAL as u32)
+            .build()
+            .user_data(Operation::Send.of_peer(peer));
+        // SAFETY: the socket, the message and its pieces live in this boxed connection, which is kept until the
+        // completion. The pieces point to `sending.urgent`, which is not touched while `is_sending`, and to units that the
+        // session keeps in place from `unsent` to `sent`, which is called upon completion only (an owner that drops the
+        // session without that leaks both). Attacked by `tests/sockets.rs`.
+        unsafe { uring.push(&operation) };
+        self.is_sending = true;
+        counts.sends += 1;
+    }
+
+    /// Makes up the message of a send. Returns whether there is anything to send.
+    fn gather(&mut self, session: &mut Session) -> bool {
         if self.sending.urgent_sent == self.sending.urgent.len() {
             self.sending.urgent.clear();
             self.sending.urgent_sent = 0;
@@ -143,23 +224,10 @@ impl Connection {
                 break;
             }
         }
-        if count == 0 {
-            return;
-        }
         self.sending.rest = rest;
         self.message.msg_iov = self.pieces.as_mut_ptr();
         self.message.msg_iovlen = count;
-        let operation = opcode::SendMsg::new(types::Fd(self.socket.as_raw_fd()), &raw const *self.message)
-            .flags(libc::MSG_NOSIGNAL as u32)
-            .build()
-            .user_data(Operation::Send.of_peer(peer));
-        // SAFETY: the socket, the message and its pieces live in this boxed connection, which is kept until the
-        // completion. The pieces point to `sending.urgent`, which is not touched while `is_sending`, and to units that the
-        // session keeps in place from `unsent` to `sent`, which is called upon completion only (an owner that drops the
-        // session without that leaks both). Attacked by `tests/sockets.rs`.
-        unsafe { uring.push(&operation) };
-        self.is_sending = true;
-        counts.sends += 1;
+        count > 0
     }
 
     /// The receive is over.
@@ -168,10 +236,7 @@ impl Connection {
         match result {
             0 => Err(Lost::ClosedByPeer),
             count if count > 0 => {
-                self.received.filled(count as usize);
-                self.has_unread = true;
-                counts.received_bytes += count as u64;
-                counts.receives += 1;
+                self.came(count as usize, counts);
                 Ok(())
             }
             error => retry_or_lose(error),

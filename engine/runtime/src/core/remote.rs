@@ -104,10 +104,13 @@ impl Core {
         let Some(mut sockets) = self.transfer.sockets.take() else { return false };
         let Some(mut parker) = self.parker.take() else { return false };
         let mut progress = false;
-        if parker.has_news() || sockets.has_unread() {
+        if parker.has_news() || sockets.has_hot() || sockets.has_unread() {
             let mut pool = std::mem::take(&mut self.transfer.spare_pool);
+            let mut uring = ParkersUring(&mut parker);
+            // What the kernel has ready it posts now and not at the end of this turn. Nothing to be had costs two loads.
+            uring.submit();
             progress = sockets.receive(
-                &mut ParkersUring(&mut parker),
+                &mut uring,
                 |peer, header, unit| self.take_unit(peer, header, unit),
                 |buffer| pool.push(buffer),
             );
@@ -125,7 +128,8 @@ impl Core {
     /// Starts what is to be sent and received. `resting`: the core is about to park.
     pub(super) fn flush_sockets(&mut self, resting: bool) {
         if let (Some(sockets), Some(parker)) = (&mut self.transfer.sockets, &mut self.parker) {
-            sockets.flush(&mut ParkersUring(parker), resting);
+            let pool = &mut self.transfer.pool;
+            sockets.flush(&mut ParkersUring(parker), resting, |buffer| pool.put(buffer));
             let (status, counters) = (&self.status, &self.transfer.counters);
             status.unconfirmed.store(sockets.unconfirmed_bytes(), Ordering::Release);
             status.sent_away.store(counters.sent_away, Ordering::Release);

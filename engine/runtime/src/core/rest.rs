@@ -62,7 +62,9 @@ impl Core {
             let has_input = |link: &Inbound| {
                 link.data.as_ref().is_some_and(|data| data.has_available()) || link.control.has_available()
             };
-            let has_news = self.transfer.sockets.is_some() && self.parker.as_mut().is_some_and(Parker::has_news);
+            let sockets = self.transfer.sockets.as_ref();
+            let has_news =
+                sockets.is_some_and(|sockets| sockets.has_hot() || self.parker.as_mut().is_some_and(Parker::has_news));
             if has_news || self.inbound.iter().any(has_input) || crate::clock::now_ns() >= self.next_deadline_ns {
                 return;
             }
