@@ -112,13 +112,15 @@ pub struct Output {
     pub layout: u64,
     /// The name of the tuple type, for messages; empty when the tuples are dynamic.
     pub layout_name: String,
+    /// The kinds of the fields, in order, for messages; empty when the tuples are dynamic.
+    pub kinds: Vec<String>,
 }
 
 impl Output {
     /// A stream of dynamic tuples with these fields.
     pub fn dynamic<F: Into<String>>(fields: impl IntoIterator<Item = F>) -> Self {
         let fields = fields.into_iter().map(Into::into).collect();
-        Self { fields, direct: false, layout: 0, layout_name: String::new() }
+        Self { fields, direct: false, layout: 0, layout_name: String::new(), kinds: Vec::new() }
     }
 
     /// The same stream, but direct: its emitter names the receiving task of each tuple.

@@ -24,15 +24,15 @@ fn output<'a>(topology: &'a mut Topology, name: &str) -> &'a mut Output {
 
 fn typed(topology: &mut Topology, layout: u64) {
     let output = output(topology, "split");
-    (output.layout, output.layout_name) = (layout, "Word".to_owned());
+    (output.layout, output.layout_name, output.kinds) = (layout, "Word".to_owned(), vec!["string".to_owned()]);
 }
 
-fn reads(topology: &mut Topology, layout: u64, field: &str) {
+fn reads(topology: &mut Topology, layout: u64, fields: &[&str]) {
     component(topology, "count").reads.push(Reads {
         component: None,
         stream: None,
         layout,
-        fields: vec![(field.to_owned(), "u32".to_owned())],
+        fields: fields.iter().map(|field| ((*field).to_owned(), "u32".to_owned())).collect(),
         type_name: "Sentence".to_owned(),
     });
 }
@@ -168,27 +168,47 @@ const RULES: &[Rule] = &[
         "wrong tuple type",
         |topology| {
             typed(topology, 7);
-            reads(topology, 8, "number");
+            reads(topology, 8, &["number"]);
         },
-        &["bolt \"count\" reads Sentence (number: u32)", "component \"split\" carries Word (word)", "change the type"],
+        &[
+            "bolt \"count\" reads Sentence (number: u32)",
+            "component \"split\" carries Word (word: string)",
+            "change the type",
+        ],
     ),
     (
         "field read by name from a typed stream",
         |topology| {
             typed(topology, 7);
-            reads(topology, 0, "wort");
+            reads(topology, 0, &["wort"]);
         },
         &["bolt \"count\" reads field \"wort\"", "Did you mean \"word\"?"],
     ),
     (
         "type read from a dynamic stream that lacks a field",
-        |topology| reads(topology, 8, "number"),
+        |topology| reads(topology, 8, &["number"]),
         &["bolt \"count\" reads field \"number\"", "Existing fields of the stream: \"word\"."],
+    ),
+    (
+        "type read from a dynamic stream whose fields are in another order",
+        |topology| {
+            output(topology, "split").fields = vec!["word".to_owned(), "length".to_owned()];
+            reads(topology, 8, &["length", "word"]);
+        },
+        &["reads Sentence (length: u32, word: u32)", "carries dynamic tuples (word, length)", "in the same order"],
+    ),
+    (
+        "type read from a dynamic stream that has more fields",
+        |topology| {
+            output(topology, "split").fields = vec!["word".to_owned(), "length".to_owned()];
+            reads(topology, 8, &["word"]);
+        },
+        &["reads Sentence (word: u32)", "carries dynamic tuples (word, length)", "by name or by index"],
     ),
     (
         "reads without subscription",
         |topology| {
-            reads(topology, 8, "word");
+            reads(topology, 8, &["word"]);
             component(topology, "count").reads[0].component = Some(id("words"));
         },
         &["bolt \"count\" reads component \"words\", but does not subscribe", "add a grouping"],

@@ -124,6 +124,18 @@ pub enum Violation {
         missing: String,
         hint: String,
     },
+    /// Code reads dynamic tuples as a type whose fields are in another order, or not as many.
+    #[error(
+        "bolt {bolt:?} reads {reads}, but stream {stream:?} of component {source_component:?} carries {carries}; \
+         declare the same names in the same order on both sides, or read the fields by name or by index"
+    )]
+    OtherFieldOrder {
+        bolt: ComponentId,
+        source_component: ComponentId,
+        stream: StreamId,
+        reads: String,
+        carries: String,
+    },
     /// Code reads a stream that the bolt does not subscribe to.
     #[error(
         "bolt {bolt:?} reads {reads}, but does not subscribe to it; add a grouping for it, or remove the code that \
