@@ -46,12 +46,19 @@ impl<'a> TupleRef<'a> {
     /// The tuple as a struct with `#[derive(Tuple)]`: accessors return native values, nothing is copied.
     ///
     /// # Errors
-    /// When the stream's tuples do not have these fields; the error names the first that differs.
+    /// When the stream's tuples do not have these fields: the error says which differ. When the tuple is a tick
+    /// ([`TupleRef::is_tick`]): [`ViewError::Tick`].
     #[inline]
     pub fn view<T: Tuple>(&self) -> Result<T::View<'a>, ViewError> {
         // SAFETY: the payload was written by a tuple of this schema (checked at emit) or validated against it where it
         // entered the process. Attacked by the tuple crate's mutation tests.
-        unsafe { self.source.schema.view::<T>(self.payload) }
+        unsafe { self.source.schema.view::<T>(self.payload) }.map_err(|error| self.explain(error))
+    }
+
+    /// Whoever reads a tick as data is helped by that word, not by what differs between the two.
+    #[cold]
+    fn explain(&self, error: ViewError) -> ViewError {
+        if self.is_tick() { ViewError::Tick } else { error }
     }
 
     /// The value at an index.
@@ -98,7 +105,8 @@ impl<'a> TupleRef<'a> {
         task_id(self.source_task)
     }
 
-    /// Whether this is a tick of the system and not a tuple of a component.
+    /// Whether this is a tick of the system and not a tuple of a component. Ticks come to the tasks of bolts that asked for
+    /// them ([`tick_every`](crate::BoltDeclarer::tick_every)); they carry the period as their one field, `rate_secs`.
     #[inline]
     pub fn is_tick(&self) -> bool {
         self.source_task == 0
