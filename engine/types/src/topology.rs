@@ -33,7 +33,8 @@ pub struct Component {
     pub config: Config,
     /// The streams that it emits.
     pub outputs: BTreeMap<StreamId, Output>,
-    /// The streams that it reads, in the order of subscription. Two subscriptions to one stream route independently.
+    /// The streams that it reads, in the order of subscription. Two subscriptions to one stream route independently, and
+    /// are warned about.
     pub inputs: Vec<Input>,
     /// What its code takes the tuples of its inputs for, so that a mismatch is found before it runs.
     pub reads: Vec<Reads>,
@@ -149,7 +150,7 @@ pub enum Grouping {
     Shuffle,
     /// Shuffle over the tasks of the same worker if there are any, else over all.
     LocalOrShuffle,
-    /// Tuples with equal values in these fields go to the same task; without fields, to the first task.
+    /// Tuples with equal values in these fields, of which there is at least one, go to the same task.
     Fields(Vec<String>),
     /// Each value of these fields has two tasks, of which the less used one gets the tuple; without fields, each
     /// value of the first field.

@@ -1,6 +1,8 @@
 //! Rules about who reads what: subscriptions, groupings, tuple types.
 
-use super::{Findings, Violation};
+use std::collections::BTreeSet;
+
+use super::{Findings, Violation, Warning};
 use crate::id::{ComponentId, StreamId};
 use crate::names;
 use crate::topology::{Component, ComponentKind, Grouping, Input, Output, Reads, Topology};
@@ -53,9 +55,23 @@ fn check_bolt(topology: &Topology, bolt: &ComponentId, component: &Component, fi
             check_reads(bolt, input, output, reads, findings);
         }
     }
+    warn_of_doubles(bolt, component, findings);
     for reads in &component.reads {
         if !component.inputs.iter().any(|input| reads.covers(input)) {
             findings.violation(Violation::ReadsWithoutSubscription { bolt: bolt.clone(), reads: place_of(reads) });
+        }
+    }
+}
+
+fn warn_of_doubles(bolt: &ComponentId, component: &Component, findings: &mut Findings) {
+    let (mut seen, mut doubles) = (BTreeSet::new(), BTreeSet::new());
+    for Input { component, stream, .. } in &component.inputs {
+        if !seen.insert((component, stream)) && doubles.insert((component, stream)) {
+            findings.warning(Warning::SubscribedTwice {
+                bolt: bolt.clone(),
+                source_component: component.clone(),
+                stream: stream.clone(),
+            });
         }
     }
 }
@@ -73,6 +89,9 @@ fn check_grouping(bolt: &ComponentId, input: &Input, output: &Output, findings: 
         }
         (Grouping::PartialKey(fields), false) if fields.is_empty() && output.fields.is_empty() => {
             findings.violation(Violation::PartialKeyWithoutFields { bolt, source_component, stream });
+        }
+        (Grouping::Fields(fields), false) if fields.is_empty() => {
+            findings.violation(Violation::FieldsGroupingWithoutFields { bolt, source_component, stream });
         }
         (Grouping::Fields(fields) | Grouping::PartialKey(fields), false) => {
             for missing in fields.iter().filter(|field| !output.fields.contains(field)) {

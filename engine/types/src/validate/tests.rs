@@ -98,6 +98,14 @@ const RULES: &[Rule] = &[
         &["by partial key", "no fields", "declare a field"],
     ),
     (
+        "fields grouping without fields",
+        |topology| component(topology, "count").inputs[0].grouping = Grouping::Fields(Vec::new()),
+        &[
+            "bolt \"count\" groups stream \"default\" of component \"split\" by fields, but names none",
+            "global grouping",
+        ],
+    ),
+    (
         "direct grouping of a plain stream",
         |topology| component(topology, "split").inputs[0].grouping = Grouping::Direct,
         &["bolt \"split\"", "not a direct stream", "declare the stream as direct"],
@@ -255,10 +263,8 @@ fn every_violation_is_reported_at_once() {
 fn sound_topologies_pass_without_warnings() {
     let mut topology = word_count();
     assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
-    // Without fields everything goes to the first task, as in Storm.
-    component(&mut topology, "count").inputs[0].grouping = Grouping::Fields(Vec::new());
-    // Two subscriptions to one stream are routed independently.
-    component(&mut topology, "count").inputs.push(input("split", Grouping::PartialKey(Vec::new())));
+    // Without fields the text of the first value is the key, as in Storm.
+    component(&mut topology, "count").inputs[0].grouping = Grouping::PartialKey(Vec::new());
     component(&mut topology, "count").inputs.push(input("count", Grouping::All));
     typed(&mut topology, 7);
     component(&mut topology, "count").reads.push(Reads {
@@ -269,6 +275,19 @@ fn sound_topologies_pass_without_warnings() {
         type_name: "Word".to_owned(),
     });
     assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
+}
+
+#[test]
+fn two_subscriptions_to_one_stream_are_warned_about_once() {
+    let mut topology = word_count();
+    let inputs = &mut component(&mut topology, "count").inputs;
+    inputs.extend([input("split", Grouping::All), input("split", Grouping::Global), input("words", Grouping::All)]);
+    let warnings = validate(&topology, &Config::new()).unwrap();
+    let [warning @ Warning::SubscribedTwice { .. }] = &warnings[..] else { panic!("{warnings:?}") };
+    let text = warning.to_string();
+    for words in ["bolt \"count\" subscribes to stream \"default\" of component \"split\" more than once", "keep one"] {
+        assert!(text.contains(words), "{text}");
+    }
 }
 
 #[test]
@@ -312,7 +331,8 @@ fn thousands_of_violations_are_found_in_a_moment() {
 proptest! {
     #[test]
     fn what_passes_can_be_numbered(topology in topologies()) {
-        prop_assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
+        let warnings = validate(&topology, &Config::new()).unwrap();
+        prop_assert!(warnings.iter().all(|warning| matches!(warning, Warning::SubscribedTwice { .. })), "{:?}", warnings);
         prop_assert!(crate::numbering::number(&topology, &Config::new(), 1).is_ok());
     }
 }

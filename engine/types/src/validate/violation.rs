@@ -51,6 +51,12 @@ pub enum Violation {
          no fields; declare a field to group by, or choose another grouping"
     )]
     PartialKeyWithoutFields { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
+    /// A fields grouping by nothing, which would send everything to one task.
+    #[error(
+        "bolt {bolt:?} groups stream {stream:?} of component {source_component:?} by fields, but names none, so that one \
+         task would get everything; name the fields to group by, or say global grouping if that is meant"
+    )]
+    FieldsGroupingWithoutFields { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
     /// A direct grouping of a stream whose emitter does not name tasks.
     #[error(
         "bolt {bolt:?} subscribes with a direct grouping to stream {stream:?} of component {source_component:?}, which \
@@ -171,6 +177,8 @@ pub enum Warning {
     PendingNeverTimesOut { spout: ComponentId, max_spout_pending: u32 },
     /// A parallelism is cut by a limit.
     ParallelismCapped { component: ComponentId, asked: u32, limit: u32 },
+    /// A bolt gets each tuple of a stream more than once.
+    SubscribedTwice { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
     /// Settings that do nothing.
     WithoutEffect(Note),
 }
@@ -191,6 +199,12 @@ impl fmt::Display for Warning {
                 "component {component:?} asks for {asked} tasks and gets {limit}, because {} is {limit}; raise that \
                  setting, or lower the component's parallelism",
                 keys::TOPOLOGY_MAX_TASK_PARALLELISM,
+            ),
+            Self::SubscribedTwice { bolt, source_component, stream } => write!(
+                formatter,
+                "bolt {bolt:?} subscribes to stream {stream:?} of component {source_component:?} more than once and gets \
+                 each tuple by each of these groupings (in Storm the last one takes the place of the others); keep one \
+                 of them, unless that is meant",
             ),
             Self::WithoutEffect(note) => write!(formatter, "{note}"),
         }
