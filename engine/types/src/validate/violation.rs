@@ -153,6 +153,24 @@ pub enum Violation {
     Config(#[from] ConfigError),
 }
 
+impl Violation {
+    /// The component whose streams are subscribed to wrongly. Of no account where that id has two components.
+    pub fn source_component(&self) -> Option<&ComponentId> {
+        match self {
+            Self::UnknownStream { source_component, .. }
+            | Self::UnknownField { source_component, .. }
+            | Self::PartialKeyWithoutFields { source_component, .. }
+            | Self::FieldsGroupingWithoutFields { source_component, .. }
+            | Self::DirectGroupingOfPlainStream { source_component, .. }
+            | Self::PlainGroupingOfDirectStream { source_component, .. }
+            | Self::WrongTupleType { source_component, .. }
+            | Self::UnknownReadField { source_component, .. }
+            | Self::OtherFieldOrder { source_component, .. } => Some(source_component),
+            _ => None,
+        }
+    }
+}
+
 /// Every broken rule of a topology; at least one. Displayed one a line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violations(pub Vec<Violation>);
