@@ -58,3 +58,12 @@ fn rolling_count_names_the_option_that_is_wrong() {
         assert!(ended.errors.contains("--every is not a number of seconds above 0"), "{}", ended.errors);
     }
 }
+
+#[test]
+fn replay() {
+    let ended = run("replay", &["local"]).expect_code(0);
+    assert_eq!(ended.output, "7 orders shipped, 2 of them at the second attempt\n");
+    assert!(ended.errors.contains("9 tuples emitted by spouts"), "{}", ended.errors);
+    let warning = "warning: 2 messages failed, 0 of them by time-out; what their spouts did not emit again is lost\n";
+    assert!(ended.errors.contains(warning), "{}", ended.errors);
+}
