@@ -147,7 +147,7 @@ const RULES: &[Rule] = &[
     (
         "more executors than configured tasks",
         |topology| component(topology, "count").config.set(keys::TOPOLOGY_TASKS, 1, Origin::TOPOLOGY),
-        &["asks for 2 executors", "only 1 tasks"],
+        &["asks for 2 executors", "only 1 task;"],
     ),
     (
         "two numbers of tasks",

@@ -88,8 +88,9 @@ pub enum Violation {
     ZeroTasks { component: ComponentId },
     /// More executors than tasks for them.
     #[error(
-        "component {component:?} asks for {executors} executors but has only {tasks} tasks; raise its tasks to \
-         {executors}, or lower its parallelism to {tasks}"
+        "component {component:?} asks for {executors} executors but has only {tasks} {noun}; raise its tasks to \
+         {executors}, or lower its parallelism to {tasks}",
+        noun = if *tasks == 1 { "task" } else { "tasks" }
     )]
     MoreExecutorsThanTasks { component: ComponentId, executors: u32, tasks: u32 },
     /// The number of tasks is given twice, differently.
