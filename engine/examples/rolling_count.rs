@@ -4,8 +4,8 @@
 //! cargo run --release -p ringstorm --example rolling_count -- local
 //! ```
 //!
-//! prints the most frequent words of the last nine seconds on standard output every second, such as
-//! `golda 2731, mike 1412, jackson 901`, until Ctrl-C; then it drains and shows the metrics on standard error.
+//! prints the most frequent words of the last nine seconds on standard output every second, from the tenth line on about
+//! `golda 4500, mike 2250, jackson 1125`, until Ctrl-C; then it drains and shows the metrics on standard error.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -93,7 +93,8 @@ impl SimpleBolt for RollingCount {
     }
 }
 
-/// Ranks what the counters said last; prints at each tick. The counters' ticks come at other moments than its own.
+/// Ranks what the counters said last; prints at each tick, once there is something. The counters' ticks come at other
+/// moments than its own.
 #[derive(Default)]
 struct Rank {
     counts: HashMap<String, u64>,
@@ -109,7 +110,9 @@ impl SimpleBolt for Rank {
         let mut ranking: Vec<_> = self.counts.iter().collect();
         ranking.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then(a.cmp(b)));
         let texts: Vec<String> = ranking.iter().take(3).map(|(word, count)| format!("{word} {count}")).collect();
-        println!("{}", texts.join(", "));
+        if !texts.is_empty() {
+            println!("{}", texts.join(", "));
+        }
         Ok(())
     }
 }
@@ -118,7 +121,9 @@ fn build(Options { rate, every }: Options) -> Result<TopologyBuilder> {
     if !(rate > 0.0 && rate <= 1e9) {
         return Err("--rate is not a number of words per second between 0 and 1,000,000,000; give one".into());
     }
-    let (period, every) = (Duration::from_secs_f64(1.0 / rate), Duration::try_from_secs_f64(every)?);
+    let every = Duration::try_from_secs_f64(every).ok().filter(|every| !every.is_zero());
+    let every = every.ok_or("--every is not a number of seconds above 0; give one, such as 0.5")?;
+    let period = Duration::from_secs_f64(1.0 / rate);
     let mut topology = TopologyBuilder::new();
     topology.spout("words", move || Words { emitted: 0, period, started: Instant::now() });
     topology

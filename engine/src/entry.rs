@@ -58,6 +58,9 @@ pub struct NoOptions {}
 /// | 4 | it ended and was drained, but components reported errors: the result may be incomplete |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///
+/// A message that failed is done with: whether it is emitted again is for its spout to decide. How many failed is said at
+/// the end.
+///
 /// ```no_run
 /// use ringstorm::prelude::*;
 ///

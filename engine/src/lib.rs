@@ -220,10 +220,13 @@ pub mod __private {
 pub use clap;
 pub use entry::{NoOptions, main};
 pub use ringstorm_runtime::*;
-pub use ringstorm_tuple::{FieldRef, Fields, Tuple, TupleField, Value, Values, values};
+pub use ringstorm_tuple::{
+    EncodeError, Field, FieldRef, Fields, Kind, LayoutHash, List, ListRef, ListView, MapRef, Schema, Tuple, TupleField,
+    ValidateError, Value, Values, ValuesView, ViewError, values,
+};
 pub use ringstorm_types as types;
 pub use ringstorm_types::config::Config;
-pub use ringstorm_types::{MessageId, TaskId};
+pub use ringstorm_types::{ComponentId, MessageId, StreamId, TaskId};
 
 /// What nearly every topology imports.
 pub mod prelude {

@@ -93,6 +93,9 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     if !arguments.quiet && is_worth_a_table(&report, &metrics) {
         screen.print(&format!("\n{metrics}\n{}", throughput(&metrics, report.elapsed)));
     }
+    if let Some(warning) = super::verdict::failures(&metrics) {
+        screen.print(&warning);
+    }
     let hidden_errors = report.error_count.saturating_sub(shown_errors.load(Ordering::Relaxed));
     if hidden_errors > 0 {
         screen.print(&format!("{} more errors came too fast to be shown", count_text(hidden_errors)));

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
-use ringstorm_runtime::{ErrorReport, Outcome, RunReport};
-use ringstorm_types::config::keys;
+use ringstorm_runtime::{
+    Bolt, BoltCollector, Declarer, ErrorReport, Input, LocalCluster, Next, Outcome, RunReport, Spout, SpoutCollector,
+};
+use ringstorm_types::config::{Config, keys};
 
 use super::command_line::{Command, Refusal, parse};
 use super::screen::one_line;
 use super::signals::StopReason;
-use super::verdict::{Status, judge, throughput};
+use super::verdict::{Status, failures, judge, throughput};
 use super::*;
 
 #[derive(Debug, Args)]
@@ -178,6 +180,46 @@ fn nothing_done_still_makes_a_line() {
     let metrics = report().metrics();
     assert!(throughput(&metrics, Duration::ZERO).starts_with("0 tuples emitted by spouts (0.00/s)"));
     assert!(live::line(&metrics, &mut live::Before::default()).starts_with("1 s  emitted 0"));
+    assert_eq!(failures(&metrics), None);
+}
+
+#[test]
+fn messages_that_failed_are_told_apart_from_those_that_timed_out() {
+    #[derive(ringstorm_tuple::Tuple)]
+    #[tuple(crate = ringstorm_tuple)]
+    struct Number {
+        value: u64,
+    }
+    struct Numbers(std::ops::Range<u64>);
+    impl Spout for Numbers {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> Result<Next> {
+            let Some(value) = self.0.next() else { return Ok(Next::Finished) };
+            collector.emit_with_id(value, &Number { value });
+            Ok(Next::Emitted)
+        }
+    }
+    /// Acks 0, fails 1 and 2, forgets the others.
+    struct Forgetful;
+    impl Bolt for Forgetful {
+        fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result {
+            match input.view::<Number>()?.value() {
+                0 => collector.ack(input),
+                1 | 2 => collector.fail(input),
+                _ => {}
+            }
+            Ok(())
+        }
+    }
+    let mut topology = TopologyBuilder::new();
+    topology.spout("numbers", || Numbers(0..4));
+    topology.set(keys::TOPOLOGY_MESSAGE_TIMEOUT_SECS, 1);
+    topology.bolt("forgetful", || Forgetful).shuffle_grouping("numbers");
+    let report = LocalCluster::new().run("test", topology.build(&Config::new()).unwrap()).unwrap();
+    let warning = failures(&report.metrics()).unwrap();
+    assert!(warning.starts_with("warning: 3 messages failed, 1 of them by time-out; "), "{warning}");
 }
 
 #[test]

@@ -82,6 +82,20 @@ pub(super) fn throughput(metrics: &TopologyMetrics, elapsed: Duration) -> String
     )
 }
 
+/// What became of messages that failed, if there were any. Whether they were emitted again only their spouts know.
+pub(super) fn failures(metrics: &TopologyMetrics) -> Option<String> {
+    let failed = metrics.failed(Window::AllTime);
+    let counts = metrics.components.iter().map(|component| component.counts(Window::AllTime));
+    let timed_out: u64 = counts.map(|counts| counts.spout.timed_out).sum();
+    (failed > 0).then(|| {
+        format!(
+            "warning: {} failed, {} of them by time-out; what their spouts did not emit again is lost",
+            counted(failed, "message"),
+            count_text(timed_out),
+        )
+    })
+}
+
 fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", count_text(count), if count == 1 { "" } else { "s" })
 }

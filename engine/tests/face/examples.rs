@@ -47,5 +47,23 @@ fn rolling_count() {
     let ended = run("rolling_count", &["local", "--every", "0.1", "--duration", "0.8"]).expect_code(0);
     let last = ended.output.lines().last().unwrap();
     assert!(last.starts_with("golda ") && last.contains(", mike "), "{last}");
+    assert!(ended.output.lines().all(|line| line.starts_with("golda ")), "{}", ended.output);
     assert!(ended.errors.contains("was stopped by --duration 0.8 and is drained"), "{}", ended.errors);
+}
+
+#[test]
+fn rolling_count_names_the_option_that_is_wrong() {
+    for every in ["--every=-1", "--every=0", "--every=nan"] {
+        let ended = run("rolling_count", &["local", every]).expect_code(1);
+        assert!(ended.errors.contains("--every is not a number of seconds above 0"), "{}", ended.errors);
+    }
+}
+
+#[test]
+fn replay() {
+    let ended = run("replay", &["local"]).expect_code(0);
+    assert_eq!(ended.output, "7 orders shipped, 2 of them at the second attempt\n");
+    assert!(ended.errors.contains("9 tuples emitted by spouts"), "{}", ended.errors);
+    let warning = "warning: 2 messages failed, 0 of them by time-out; what their spouts did not emit again is lost\n";
+    assert!(ended.errors.contains(warning), "{}", ended.errors);
 }

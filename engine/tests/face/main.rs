@@ -5,6 +5,7 @@
 mod behaviour;
 mod examples;
 mod metrics;
+mod names;
 mod processes;
 mod signals;
 mod word_count;

@@ -19,7 +19,11 @@ pub enum EncodeError {
     #[error("a value nests lists and maps more than {MAX_DEPTH} deep: flatten it")]
     TooDeep,
     /// A dynamic tuple has not as many values as its stream has fields.
-    #[error("the tuple has {found} values, but its stream declares {wanted} fields: emit one value for each")]
+    #[error(
+        "the tuple has {}, but its stream declares {}: emit one value for each",
+        counted(*found, "value"),
+        counted(*wanted, "field")
+    )]
     Count {
         /// How many fields the stream declares.
         wanted: usize,
@@ -62,7 +66,11 @@ pub enum ValidateError {
     #[error("the payload is not a valid list of values: the sender is corrupt")]
     Values,
     /// A dynamic tuple has not as many values as its stream has fields.
-    #[error("the payload has {found} values, but its stream declares {wanted} fields: the sender is corrupt")]
+    #[error(
+        "the payload has {}, but its stream declares {}: the sender is corrupt",
+        counted(*found, "value"),
+        counted(*wanted, "field")
+    )]
     Count {
         /// How many fields the stream declares.
         wanted: usize,
@@ -75,8 +83,27 @@ pub enum ValidateError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
+    /// The tuple is a tick of the system, which carries nothing that a component has emitted. Found by whoever knows where
+    /// a tuple comes from.
+    #[error("the tuple is a tick and carries no data: ask `is_tick` first, and read only what is none")]
+    Tick,
+    /// The fields of a dynamic stream have not the names of those of the type, or not in the same order.
+    #[error(
+        "the stream declares the fields {found}, but the type reads {wanted}: declare the same names in the same order \
+         on both sides, or read the fields by name or by index"
+    )]
+    Names {
+        /// The fields of the stream.
+        found: Fields,
+        /// The fields of the type.
+        wanted: Fields,
+    },
     /// A dynamic tuple has not as many values as the type has fields.
-    #[error("the tuple has {found} values, but the type reads {wanted} fields: declare the same fields on both sides")]
+    #[error(
+        "the tuple has {}, but the type reads {}: declare the same fields on both sides",
+        counted(*found, "value"),
+        counted(*wanted, "field")
+    )]
     Count {
         /// How many fields the type has.
         wanted: usize,
@@ -103,7 +130,18 @@ pub enum ViewError {
     },
 }
 
+/// `1 field`, `2 fields`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 impl ViewError {
+    /// The error for a dynamic stream whose fields are named otherwise than those of the type that reads it.
+    #[cold]
+    pub(crate) fn names(found: &Fields, wanted: &[&str]) -> ViewError {
+        ViewError::Names { found: found.clone(), wanted: Fields::new(wanted.iter().copied()) }
+    }
+
     /// The error for a stream of one typed layout that is read as another.
     #[cold]
     pub(crate) fn layout(found_names: &Fields, found_kinds: &[Kind], names: &[&str], kinds: &[Kind]) -> ViewError {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::tuple::Tuple;
 use crate::{EncodeError, FieldRef, Fields, Kind, LayoutHash, ValidateError, Values, ViewError};
@@ -20,6 +21,9 @@ struct Shared {
     field: for<'v> unsafe fn(&'v [u8], usize) -> FieldRef<'v>,
     validate: fn(&[u8]) -> Result<(), ValidateError>,
     fixed_size: Option<usize>,
+    /// The layout hash of the type whose field names were last found to be these; [`LayoutHash::DYNAMIC`] for none. A
+    /// memory only: whoever reads another number than its own compares the names.
+    same_names: AtomicU64,
 }
 
 impl Schema {
@@ -43,6 +47,7 @@ impl Schema {
             field: T::archived_field,
             validate: T::validate,
             fixed_size: T::FIXED_SIZE,
+            same_names: AtomicU64::new(LayoutHash::DYNAMIC.0),
         };
         Schema { layout: T::LAYOUT, shared: Arc::new(shared) }
     }
@@ -128,8 +133,23 @@ impl Schema {
         Ok(())
     }
 
-    /// Reads a payload as `T`: in place if that is what the stream carries, field by field if it carries dynamic
-    /// tuples. `Values` reads any stream, by index and by name.
+    /// Whether the fields have the names of those of a typed tuple, in the same order.
+    #[inline]
+    pub(crate) fn has_names_of<T: Tuple>(&self) -> bool {
+        self.shared.same_names.load(Ordering::Relaxed) == T::LAYOUT.0 || self.compare_names::<T>()
+    }
+
+    #[cold]
+    fn compare_names<T: Tuple>(&self) -> bool {
+        let same = self.fields().iter().eq(T::FIELDS.iter().copied());
+        if same {
+            self.shared.same_names.store(T::LAYOUT.0, Ordering::Relaxed);
+        }
+        same
+    }
+
+    /// Reads a payload as `T`: in place if that is what the stream carries; field by field if it carries dynamic tuples
+    /// whose fields have the names of those of `T`, in the same order. `Values` reads any stream, by index and by name.
     ///
     /// # Errors
     ///

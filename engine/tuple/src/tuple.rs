@@ -74,7 +74,8 @@ pub unsafe trait Tuple: Sized {
     #[must_use]
     unsafe fn view(payload: &[u8]) -> Self::View<'_>;
 
-    /// Reads a dynamic tuple as this type: field by field, by position. Kinds are checked here, once.
+    /// Reads a dynamic tuple as this type: field by field, by position. Kinds are checked here, once; that the names of
+    /// its stream are those of the type is for [`view_as`](Self::view_as) to check.
     ///
     /// # Errors
     ///
@@ -85,7 +86,8 @@ pub unsafe trait Tuple: Sized {
     ///
     /// # Errors
     ///
-    /// As [`view_values`](Self::view_values) for a dynamic schema; [`ViewError::Layout`] for a typed one.
+    /// [`ViewError::Names`] and those of [`view_values`](Self::view_values) for a dynamic schema; [`ViewError::Layout`]
+    /// for a typed one.
     ///
     /// # Safety
     ///
@@ -93,6 +95,9 @@ pub unsafe trait Tuple: Sized {
     #[cold]
     unsafe fn view_as<'v>(schema: &'v Schema, payload: &'v [u8]) -> Result<Self::View<'v>, ViewError> {
         if schema.layout().is_dynamic() {
+            if !schema.has_names_of::<Self>() {
+                return Err(ViewError::names(schema.fields(), Self::FIELDS));
+            }
             // SAFETY: a payload of a dynamic schema, as the caller promises.
             Self::view_values(unsafe { crate::encode::root(payload) })
         } else {

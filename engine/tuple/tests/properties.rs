@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use ringstorm_tuple::fuzz::{FixedSample, Level, Sample};
-use ringstorm_tuple::{FieldRef, Schema, Tuple, Value, Values, hash};
+use ringstorm_tuple::{FieldRef, Schema, Tuple, Value, Values, ViewError, hash};
 
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -151,4 +151,40 @@ proptest! {
         let view = unsafe { FixedSample::view(&payload) };
         prop_assert_eq!((view.yes(), view.number(), view.level()), (yes, number, level));
     }
+
+    /// Names decide whether a dynamic stream is read as a type, whoever else read it before.
+    #[test]
+    fn a_dynamic_stream_is_read_by_types_of_its_names_in_order(
+        parts in parts(),
+        fixed_names in any::<bool>(),
+        swapped in option::of((0_usize..11, 0_usize..11)),
+        reads in vec(any::<bool>(), 1..8),
+    ) {
+        let names = if fixed_names { FixedSample::FIELDS } else { Sample::FIELDS };
+        let mut names = names.to_vec();
+        if let Some((left, right)) = swapped {
+            let count = names.len();
+            names.swap(left % count, right % count);
+        }
+        let tuple = sample(&parts);
+        let values: Values = (0..names.len()).map(|index| tuple.field(index).to_value()).collect();
+        let mut payload = Vec::new();
+        values.serialize(&mut payload).unwrap();
+        let schema = Schema::dynamic(names.iter().copied());
+        for as_sample in reads {
+            // SAFETY: written just now, by a tuple of this layout.
+            let (refused, same) = unsafe {
+                if as_sample {
+                    (is_refused_by_name(schema.view::<Sample<'_>>(&payload)), names == Sample::FIELDS)
+                } else {
+                    (is_refused_by_name(schema.view::<FixedSample>(&payload)), names == FixedSample::FIELDS)
+                }
+            };
+            prop_assert_eq!(refused, !same);
+        }
+    }
+}
+
+fn is_refused_by_name<V>(view: Result<V, ViewError>) -> bool {
+    matches!(view, Err(ViewError::Names { .. }))
 }

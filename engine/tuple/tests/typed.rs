@@ -317,3 +317,49 @@ fn a_dynamic_tuple_that_does_not_fit_is_refused_with_field_and_kinds() {
         );
     }
 }
+
+#[derive(Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Transfer {
+    from: u64,
+    to: u64,
+}
+
+#[derive(Tuple)]
+#[tuple(crate = ringstorm_tuple)]
+struct Reversed {
+    to: u64,
+    from: u64,
+}
+
+#[test]
+fn a_dynamic_stream_is_read_as_a_type_of_its_names_in_their_order_only() {
+    let payload = payload_of(&values![1, 2]);
+    let schema = Schema::dynamic(["from", "to"]);
+    // Again and again, since the schema remembers who read it last.
+    for _ in 0..3 {
+        // SAFETY: written just now, by a tuple of this layout.
+        let view = unsafe { schema.view::<Transfer>(&payload) }.unwrap();
+        assert_eq!((view.from(), view.to()), (1, 2));
+        // SAFETY: as above.
+        let error = unsafe { schema.view::<Reversed>(&payload) }.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the stream declares the fields [from, to], but the type reads [to, from]: declare the same names in the \
+             same order on both sides, or read the fields by name or by index"
+        );
+        // SAFETY: as above.
+        assert!(matches!(unsafe { schema.view::<Word<'_>>(&payload) }, Err(ViewError::Names { .. })));
+        // SAFETY: as above.
+        let values = unsafe { schema.view::<Values>(&payload) }.unwrap();
+        assert_eq!(values.by_name("to").unwrap().as_u64(), Some(2));
+    }
+}
+
+#[test]
+fn one_is_no_plural() {
+    let count = EncodeError::Count { wanted: 2, found: 1 }.to_string();
+    assert!(count.starts_with("the tuple has 1 value, but its stream declares 2 fields"), "{count}");
+    let count = ViewError::Count { wanted: 1, found: 0 }.to_string();
+    assert!(count.starts_with("the tuple has 0 values, but the type reads 1 field:"), "{count}");
+}

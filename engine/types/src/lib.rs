@@ -29,3 +29,4 @@ pub mod topology;
 pub mod validate;
 
 pub use id::{ComponentId, CoreIndex, DEFAULT_STREAM, ExecutorId, MessageId, StreamId, TaskId};
+pub use names::nearest;

@@ -14,7 +14,7 @@ const COMPARED_NAMES: usize = 256;
 
 /// The candidate that a mistyped name most likely stands for, if one is near: equal but for case and separators, or
 /// at most one edit for every three characters away, three at most.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     let mut compared = 0;
     for candidate in candidates {

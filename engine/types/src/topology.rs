@@ -33,7 +33,8 @@ pub struct Component {
     pub config: Config,
     /// The streams that it emits.
     pub outputs: BTreeMap<StreamId, Output>,
-    /// The streams that it reads, in the order of subscription. Two subscriptions to one stream route independently.
+    /// The streams that it reads, in the order of subscription. Two subscriptions to one stream route independently, and
+    /// are warned about.
     pub inputs: Vec<Input>,
     /// What its code takes the tuples of its inputs for, so that a mismatch is found before it runs.
     pub reads: Vec<Reads>,
@@ -112,13 +113,15 @@ pub struct Output {
     pub layout: u64,
     /// The name of the tuple type, for messages; empty when the tuples are dynamic.
     pub layout_name: String,
+    /// The kinds of the fields, in order, for messages; empty when the tuples are dynamic.
+    pub kinds: Vec<String>,
 }
 
 impl Output {
     /// A stream of dynamic tuples with these fields.
     pub fn dynamic<F: Into<String>>(fields: impl IntoIterator<Item = F>) -> Self {
         let fields = fields.into_iter().map(Into::into).collect();
-        Self { fields, direct: false, layout: 0, layout_name: String::new() }
+        Self { fields, direct: false, layout: 0, layout_name: String::new(), kinds: Vec::new() }
     }
 
     /// The same stream, but direct: its emitter names the receiving task of each tuple.
@@ -147,7 +150,7 @@ pub enum Grouping {
     Shuffle,
     /// Shuffle over the tasks of the same worker if there are any, else over all.
     LocalOrShuffle,
-    /// Tuples with equal values in these fields go to the same task; without fields, to the first task.
+    /// Tuples with equal values in these fields, of which there is at least one, go to the same task.
     Fields(Vec<String>),
     /// Each value of these fields has two tasks, of which the less used one gets the tuple; without fields, each
     /// value of the first field.

@@ -64,6 +64,32 @@ pub trait Bolt: 'static {
 }
 
 /// Executes tuples; returning `Ok` acks, an error fails, and every emit is anchored by itself.
+///
+/// A bolt for which ticks were asked ([`tick_every`](crate::BoltDeclarer::tick_every), or
+/// `topology.tick.tuple.freq.secs`) gets them in `execute`, once per period and task, among its other tuples: ask
+/// [`is_tick`](crate::TupleRef::is_tick) before anything else, since a tick cannot be read as data. What is emitted for one
+/// is anchored to nothing.
+///
+/// ```
+/// # use ringstorm_runtime::{Emitter, Input, Result, SimpleBolt};
+/// # use ringstorm_tuple::Tuple;
+/// # #[derive(Tuple)]
+/// # #[tuple(crate = ringstorm_tuple)]
+/// # struct Number { value: u64 }
+/// #[derive(Default)]
+/// struct Sum { sum: u64 }
+///
+/// impl SimpleBolt for Sum {
+///     fn execute(&mut self, input: &Input<'_>, _: &mut Emitter<'_, '_, '_>) -> Result {
+///         if input.is_tick() {
+///             println!("{}", self.sum);
+///         } else {
+///             self.sum += input.view::<Number>()?.value();
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait SimpleBolt: 'static {
     /// Declares the streams that are emitted and what is read.
     fn declare(&self, declarer: &mut Declarer) {
@@ -79,7 +105,7 @@ pub trait SimpleBolt: 'static {
         Ok(())
     }
 
-    /// Executes one tuple.
+    /// Executes one tuple, or a tick.
     ///
     /// # Errors
     /// An error fails the tuple and is reported; the task goes on as it is. (A panic rebuilds it.)

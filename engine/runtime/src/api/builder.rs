@@ -2,7 +2,7 @@
 //!
 //! Nothing is checked until [`TopologyBuilder::build`], which then names every violation at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +83,8 @@ pub struct TopologyBuilder {
     config: Config,
     parts: BTreeMap<ComponentId, Part>,
     faults: Vec<String>,
+    /// Ids that two components have.
+    doubles: BTreeSet<ComponentId>,
 }
 
 impl std::fmt::Debug for TopologyBuilder {
@@ -172,36 +174,58 @@ impl TopologyBuilder {
     /// # Errors
     /// [`BuildError`] with every violation at once.
     pub fn build(self, config: &Config) -> Result<BuiltTopology, BuildError> {
-        let Self { topology, config: own, parts, faults } = self;
+        let Self { topology, config: own, parts, faults, doubles } = self;
         let config = own.merged_with(config);
         let validated = validate(&topology, &config);
         if !faults.is_empty() {
-            let violations = validated.err().map(|violations| violations.to_string());
-            return Err(BuildError::Declaration(faults.into_iter().chain(violations).collect::<Vec<_>>().join("\n")));
+            let violations = validated.err().into_iter().flat_map(|violations| violations.0);
+            // Which of two components a subscription is meant for cannot be told, and so not what is wrong with it.
+            let violations = violations
+                .filter(|violation| violation.source_component().is_none_or(|component| !doubles.contains(component)));
+            let texts = faults.into_iter().chain(violations.map(|violation| violation.to_string()));
+            return Err(BuildError::Declaration(texts.collect::<Vec<_>>().join("\n")));
         }
         Ok(BuiltTopology { topology, parts, config, warnings: validated? })
     }
 
     fn add(&mut self, id: &str, mut component: Component, declarer: Declarer, factory: Factory) -> Declaration<'_> {
         self.faults.extend(declarer.faults.iter().map(|fault| format!("component {id:?}: {fault}")));
-        let id = match ComponentId::new(id) {
-            Ok(id) => id,
-            Err(error) => {
-                self.faults.push(error.to_string());
-                // A stand-in, so that the rest can still be declared and checked; the fault ends the build.
-                ComponentId::from_static("(invalid)")
-            }
-        };
-        if self.topology.components.contains_key(&id) && &*id != "(invalid)" {
-            self.faults.push(format!(
-                "the id {id:?} is used by two components; give one of them another, ids are unique over spouts and bolts"
-            ));
-        }
+        let id = self.free_id(id);
         component.outputs = declarer.outputs.iter().map(|(id, stream)| (id.clone(), stream.output.clone())).collect();
         component.reads = declarer.reads;
         self.parts.insert(id.clone(), Part { factory, streams: declarer.outputs, custom_groupings: BTreeMap::new() });
         self.topology.components.insert(id.clone(), component);
         Declaration { builder: self, id }
+    }
+
+    /// The id, or a stand-in for one that is invalid or taken, so that the rest can still be declared and checked; the
+    /// fault ends the build.
+    fn free_id(&mut self, id: &str) -> ComponentId {
+        let taken = match ComponentId::new(id) {
+            Ok(id) if !self.topology.components.contains_key(&id) => return id,
+            Ok(id) => {
+                self.faults.push(format!(
+                    "the id {id:?} is used by two components; give one of them another, ids are unique over spouts and \
+                     bolts"
+                ));
+                self.doubles.insert(id.clone());
+                id
+            }
+            Err(error) => {
+                self.faults.push(error.to_string());
+                let stand_in = ComponentId::from_static("(invalid)");
+                if !self.topology.components.contains_key(&stand_in) {
+                    return stand_in;
+                }
+                // Two are invalid: each has a stand-in of its own.
+                stand_in
+            }
+        };
+        // Ids are bounded, so a long one is cut.
+        let start: String = taken.chars().take(100).collect();
+        let numbered = (2_u64..).filter_map(|number| ComponentId::new(format!("{start} (number {number})")).ok());
+        let mut free = numbered.filter(|id| !self.topology.components.contains_key(id));
+        free.next().expect("there are more numbers than components")
     }
 }
 

@@ -53,7 +53,8 @@ impl Declarer {
         self.add_dynamic(stream, fields, true)
     }
 
-    /// Every input is read as this type: a typed stream with another layout is refused when the topology is built.
+    /// Every input is read as this type: a typed stream with another layout, and a dynamic one whose fields have not the
+    /// same names in the same order, are refused when the topology is built.
     pub fn reads<T: Tuple>(&mut self) -> &mut Self {
         self.reads.push(Reads { component: None, stream: None, ..read_of::<T>() });
         self
@@ -77,6 +78,7 @@ impl Declarer {
             direct,
             layout: schema.layout().0,
             layout_name: short_type_name::<T>(),
+            kinds: schema.kinds().iter().map(ToString::to_string).collect(),
         };
         self.add(stream, DeclaredStream { output, schema })
     }
@@ -89,7 +91,7 @@ impl Declarer {
     ) -> &mut Self {
         let fields: Vec<String> = fields.into_iter().map(Into::into).collect();
         let schema = Schema::dynamic(fields.iter().cloned());
-        let output = Output { fields, direct, layout: 0, layout_name: String::new() };
+        let output = Output { direct, ..Output::dynamic(fields) };
         self.add(stream, DeclaredStream { output, schema })
     }
 

@@ -3,7 +3,7 @@
 //! Groupings look at fields before anything is written; `forward`, async and blocking components hand on bytes. Both
 //! sides look the same from here on.
 
-use ringstorm_tuple::{EncodeError, FieldRef, LayoutHash, Schema, Tuple};
+use ringstorm_tuple::{EncodeError, FieldRef, Kind, LayoutHash, Schema, Tuple};
 
 /// A tuple on its way out.
 pub trait Emittable {
@@ -11,6 +11,8 @@ pub trait Emittable {
     const FIXED_SIZE: Option<usize>;
     /// Layout of the payload; dynamic tuples have [`LayoutHash::DYNAMIC`].
     fn layout(&self) -> LayoutHash;
+    /// The fields and their kinds, or that the tuple is dynamic: for people.
+    fn shape(&self) -> String;
     /// A lower bound of the payload's bytes.
     fn size_hint(&self) -> usize;
     /// Number of fields, where the tuple itself knows it.
@@ -29,6 +31,12 @@ impl<T: Tuple> Emittable for T {
     #[inline]
     fn layout(&self) -> LayoutHash {
         T::LAYOUT
+    }
+    fn shape(&self) -> String {
+        if T::LAYOUT.is_dynamic() {
+            return format!("dynamic Values ({})", counted(self.field_count(), "value"));
+        }
+        typed_shape(T::FIELDS.iter().copied(), T::KINDS)
     }
     #[inline]
     fn size_hint(&self) -> usize {
@@ -59,6 +67,9 @@ impl Emittable for Serialized<'_> {
     fn layout(&self) -> LayoutHash {
         self.schema.layout()
     }
+    fn shape(&self) -> String {
+        schema_shape(self.schema)
+    }
     fn size_hint(&self) -> usize {
         self.payload.len()
     }
@@ -75,4 +86,22 @@ impl Emittable for Serialized<'_> {
         out.extend_from_slice(self.payload);
         Ok(())
     }
+}
+
+/// What a stream carries: the fields and their kinds, or that its tuples are dynamic.
+pub(crate) fn schema_shape(schema: &Schema) -> String {
+    if schema.layout().is_dynamic() {
+        return format!("dynamic Values with the fields {}", schema.fields());
+    }
+    typed_shape(schema.fields().iter(), schema.kinds())
+}
+
+fn typed_shape<'a>(names: impl Iterator<Item = &'a str>, kinds: &[Kind]) -> String {
+    let fields: Vec<String> = names.zip(kinds).map(|(name, kind)| format!("{name}: {kind}")).collect();
+    format!("({})", fields.join(", "))
+}
+
+/// `1 field`, `2 fields`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use ringstorm_frame::{Anchors, ManyAnchors};
 use ringstorm_tuple::{FieldRef, Fields, Schema, Tuple, ViewError};
-use ringstorm_types::{ComponentId, StreamId, TaskId};
+use ringstorm_types::{ComponentId, StreamId, TaskId, nearest};
 
 use crate::api::emittable::Serialized;
 
@@ -46,12 +46,19 @@ impl<'a> TupleRef<'a> {
     /// The tuple as a struct with `#[derive(Tuple)]`: accessors return native values, nothing is copied.
     ///
     /// # Errors
-    /// When the stream's tuples do not have these fields; the error names the first that differs.
+    /// When the stream's tuples do not have these fields: the error says which differ. When the tuple is a tick
+    /// ([`TupleRef::is_tick`]): [`ViewError::Tick`].
     #[inline]
     pub fn view<T: Tuple>(&self) -> Result<T::View<'a>, ViewError> {
         // SAFETY: the payload was written by a tuple of this schema (checked at emit) or validated against it where it
         // entered the process. Attacked by the tuple crate's mutation tests.
-        unsafe { self.source.schema.view::<T>(self.payload) }
+        unsafe { self.source.schema.view::<T>(self.payload) }.map_err(|error| self.explain(error))
+    }
+
+    /// Whoever reads a tick as data is helped by that word, not by what differs between the two.
+    #[cold]
+    fn explain(&self, error: ViewError) -> ViewError {
+        if self.is_tick() { ViewError::Tick } else { error }
     }
 
     /// The value at an index.
@@ -60,7 +67,7 @@ impl<'a> TupleRef<'a> {
     /// When the stream has no such field; the error says which there are.
     pub fn get(&self, index: usize) -> Result<FieldRef<'a>, UnknownField> {
         if index >= self.source.schema.fields().len() {
-            return Err(UnknownField::new(self.source, format!("at index {index}")));
+            return Err(UnknownField::at(self.source, index));
         }
         // SAFETY: as for `view`, and the index was checked.
         Ok(unsafe { self.source.schema.field(self.payload, index) })
@@ -69,12 +76,12 @@ impl<'a> TupleRef<'a> {
     /// The value of a named field.
     ///
     /// # Errors
-    /// When the stream has no such field; the error lists those it has.
+    /// When the stream has no such field; the error lists those it has, and says which one may be meant.
     pub fn field(&self, name: &str) -> Result<FieldRef<'a>, UnknownField> {
         match self.source.schema.index_of(name) {
             // SAFETY: as for `view`; the schema itself gave the index.
             Some(index) => Ok(unsafe { self.source.schema.field(self.payload, index) }),
-            None => Err(UnknownField::new(self.source, format!("{name:?}"))),
+            None => Err(UnknownField::named(self.source, name)),
         }
     }
 
@@ -98,7 +105,8 @@ impl<'a> TupleRef<'a> {
         task_id(self.source_task)
     }
 
-    /// Whether this is a tick of the system and not a tuple of a component.
+    /// Whether this is a tick of the system and not a tuple of a component. Ticks come to the tasks of bolts that asked for
+    /// them ([`tick_every`](crate::BoltDeclarer::tick_every)); they carry the period as their one field, `rate_secs`.
     #[inline]
     pub fn is_tick(&self) -> bool {
         self.source_task == 0
@@ -234,18 +242,32 @@ pub(crate) fn task_id(task: u32) -> TaskId {
 
 /// A field that the stream of a tuple does not have.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("there is no field {wanted} on stream {stream} of {component}; its fields are {fields}")]
+#[error("there is no field {wanted} on stream {stream} of {component}; its fields are {fields}{hint}")]
 pub struct UnknownField {
     wanted: String,
     component: ComponentId,
     stream: StreamId,
     fields: Fields,
+    /// Which one may be meant, in words; empty where none is near.
+    hint: String,
 }
 
 impl UnknownField {
-    fn new(source: &Source, wanted: String) -> Self {
+    #[cold]
+    fn at(source: &Source, index: usize) -> Self {
+        Self::new(source, format!("at index {index}"), String::new())
+    }
+
+    #[cold]
+    fn named(source: &Source, name: &str) -> Self {
+        let near = nearest(name, source.schema.fields().iter());
+        Self::new(source, format!("{name:?}"), near.map_or(String::new(), |near| format!("; did you mean {near:?}?")))
+    }
+
+    fn new(source: &Source, wanted: String, hint: String) -> Self {
         Self {
             wanted,
+            hint,
             component: source.component.clone(),
             stream: source.stream.clone(),
             fields: source.schema.fields().clone(),
@@ -292,5 +314,26 @@ impl OwnedTree {
             OwnedRoots::Pair { root, edge } => Anchors::Pair { root: *root, edge: *edge },
             OwnedRoots::Many(bytes) => Anchors::Many(ManyAnchors::from_bytes(bytes)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_does_not_exist_is_answered_with_those_that_do() {
+        let source = Source {
+            component: ComponentId::from_static("numbers"),
+            stream: StreamId::from_static("default"),
+            schema: Schema::dynamic(["value", "unit"]),
+        };
+        let tuple = TupleRef { payload: &[], source: &source, source_task: 1 };
+        let text = |error: Result<FieldRef<'_>, UnknownField>| error.unwrap_err().to_string();
+        let start =
+            |wanted| format!("there is no field {wanted} on stream default of numbers; its fields are [value, unit]");
+        assert_eq!(text(tuple.field("valu")), format!("{}; did you mean \"value\"?", start("\"valu\"")));
+        assert_eq!(text(tuple.field("other")), start("\"other\""));
+        assert_eq!(text(tuple.get(2)), start("at index 2"));
     }
 }

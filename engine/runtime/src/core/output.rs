@@ -14,7 +14,7 @@ use ringstorm_tuple::{LayoutHash, Schema};
 use ringstorm_types::{StreamId, TaskId};
 
 use crate::api::anchor::Anchoring;
-use crate::api::emittable::Emittable;
+use crate::api::emittable::{Emittable, counted, schema_shape};
 use crate::core::grouper::Grouper;
 use crate::core::reports::{Reports, encode_text};
 use crate::core::transfer::{SendError, Transfer};
@@ -331,20 +331,21 @@ impl TaskOutput {
             )
         } else if stream.schema.layout().is_dynamic() && tuple.layout().is_dynamic() {
             format!(
-                "component {} emitted {} values to stream {}, which declares {} fields: {}; emit one value for each",
+                "component {} emitted {} to stream {}, which declares {}: {}; emit one value for each",
                 self.component,
-                tuple.field_count(),
+                counted(tuple.field_count(), "value"),
                 stream.id,
-                stream.schema.fields().len(),
+                counted(stream.schema.fields().len(), "field"),
                 stream.schema.fields()
             )
         } else {
             format!(
-                "component {} emitted a tuple of another layout than stream {} declares (fields {}); declare the type \
-                 that is emitted",
+                "component {} emitted {} to stream {}, which declares {}; declare what is emitted, or emit what is \
+                 declared",
                 self.component,
+                tuple.shape(),
                 stream.id,
-                stream.schema.fields()
+                schema_shape(&stream.schema)
             )
         };
         self.refuse(text);

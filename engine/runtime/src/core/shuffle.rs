@@ -1,8 +1,9 @@
 //! Shuffle, aware of load: plain round robin while the targets' waiting work differs little, else the emptier ones.
 //!
 //! A target's waiting work is what it last said, and what was sent to it since at its own pace, less the time that has
-//! passed: a slow one says something new only after each of its calls. Until it has ended its first one it gets a few
-//! tuples and no more. Others that send to it see their own share alone; the next estimate corrects it.
+//! passed: a slow one says something new only after each of its calls. Until it has ended its first one it is taken for
+//! twice as slow as the slowest that is known, so that it gets no more than they do: it may be as fast as they are and
+//! only be heard later. Others that send to it see their own share alone; the next estimate corrects it.
 //!
 //! Invariants: a target whose ring is full is chosen only if the others are far slower, and ever less the more waits for
 //! its ring; locality never binds to a target that is overloaded, since local targets are judged like all others.
@@ -21,10 +22,11 @@ const LOAD_REFRESH_EMITS: u32 = 64;
 /// What a full ring counts for: less than to wait for one tuple of a really slow target. Each byte that waits for the ring
 /// adds a microsecond, so that what waits there is bounded whatever the others do.
 const BLOCKED_WAIT_US: u64 = 20_000;
-/// Tuples for a target of unknown speed, while there are others.
+/// So many tuples of a target of unknown speed count for nothing.
 const UNKNOWN_SENT_MAX: u32 = 16;
-/// The waiting work of a target that has got so many or whose ring is full: more than any that is known, and the same for
-/// all of them, since nothing tells them apart.
+/// The least that a tuple of a target of unknown speed counts for when it has got more.
+const ASSUMED_MIN_US: u32 = 1_000;
+/// What such a target counts for while no speed is known: the same for all of them, since nothing tells them apart.
 const UNKNOWN_WAIT_US: u32 = u32::MAX / 4;
 
 /// Over a random permutation of the tasks, round robin from position 1, as Storm's.
@@ -37,6 +39,8 @@ pub(crate) struct Shuffle {
     uneven: bool,
     seen_gate: u64,
     refreshed_ns: u64,
+    /// What a tuple of a target of unknown speed is taken for, in microseconds; `None` while no speed is known.
+    assumed_us: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,12 +59,15 @@ struct Target {
 }
 
 impl Target {
-    fn expected_us(&self) -> u32 {
-        match self.tuple_us {
-            UNKNOWN_US if self.sent <= UNKNOWN_SENT_MAX && self.blocked_us == 0 => 0,
-            UNKNOWN_US => UNKNOWN_WAIT_US,
-            _ => self.queued_us().saturating_add(self.blocked_us),
-        }
+    /// Waiting work, where one of unknown speed is taken to need `assumed_us` for each tuple.
+    fn expected_us(&self, assumed_us: Option<u32>) -> u32 {
+        let queued_us = match (self.tuple_us, assumed_us) {
+            (UNKNOWN_US, _) if self.sent <= UNKNOWN_SENT_MAX && self.blocked_us == 0 => 0,
+            (UNKNOWN_US, None) => return UNKNOWN_WAIT_US,
+            (UNKNOWN_US, Some(assumed_us)) => self.sent.saturating_mul(assumed_us),
+            _ => self.queued_us(),
+        };
+        queued_us.saturating_add(self.blocked_us)
     }
 
     fn queued_us(&self) -> u32 {
@@ -105,6 +112,7 @@ impl Shuffle {
             uneven: false,
             seen_gate: u64::MAX,
             refreshed_ns: 0,
+            assumed_us: None,
         }
     }
 
@@ -132,10 +140,11 @@ impl Shuffle {
     /// Moves on to the next target that has little waiting, measured against the one that has least.
     #[cold]
     fn skip_loaded(&mut self) {
-        let least = self.targets.iter().map(Target::expected_us).min().unwrap_or(0);
+        let assumed_us = self.assumed_us;
+        let least = self.targets.iter().map(|target| target.expected_us(assumed_us)).min().unwrap_or(0);
         let bound = bound_us(least);
         for _ in 1..self.targets.len() {
-            if self.targets[self.cursor].expected_us() <= bound {
+            if self.targets[self.cursor].expected_us(assumed_us) <= bound {
                 break;
             }
             self.cursor = (self.cursor + 1) % self.targets.len();
@@ -149,9 +158,16 @@ impl Shuffle {
         let elapsed_us = (transfer.now_ns.saturating_sub(self.refreshed_ns) / 1000).min(u64::from(u32::MAX)) as u32;
         self.refreshed_ns = transfer.now_ns;
         self.targets.iter_mut().for_each(|target| target.look(transfer, elapsed_us));
-        let expected = || self.targets.iter().map(Target::expected_us);
+        self.assume();
+        let expected = || self.targets.iter().map(|target| target.expected_us(self.assumed_us));
         let (least, most) = (expected().min().unwrap_or(0), expected().max().unwrap_or(0));
         self.uneven = most > bound_us(least);
+    }
+
+    /// Whoever is heard later than the others is assumed to be slower than all of them.
+    fn assume(&mut self) {
+        let known = self.targets.iter().map(|target| target.tuple_us).filter(|tuple_us| *tuple_us != UNKNOWN_US);
+        self.assumed_us = known.max().map(|slowest_us| slowest_us.saturating_mul(2).max(ASSUMED_MIN_US));
     }
 }
 
@@ -169,6 +185,7 @@ mod tests {
         for target in &mut shuffle.targets {
             (target.wait_us, target.tuple_us) = waits_us[target.task as usize];
         }
+        shuffle.assume();
         shuffle
     }
 
@@ -197,10 +214,26 @@ mod tests {
     }
 
     #[test]
-    fn one_of_unknown_speed_gets_few_while_there_are_others() {
+    fn one_of_unknown_speed_gets_no_more_than_the_others() {
         let chosen = choose(&mut shuffle(&[(0, UNKNOWN_US), (0, 1_000), (0, 1_000)]), 300);
-        assert_eq!(chosen[0], UNKNOWN_SENT_MAX + 1);
+        assert!((80..=101).contains(&chosen[0]), "{chosen:?}");
         assert_eq!(choose(&mut shuffle(&[(0, UNKNOWN_US); 3]), 300), [100; 3]);
+    }
+
+    #[test]
+    fn one_of_unknown_speed_gets_few_while_the_others_have_time() {
+        let mut idle = shuffle(&[(0, UNKNOWN_US), (0, 0), (0, 0)]);
+        assert_eq!(choose(&mut idle, 300)[0], UNKNOWN_SENT_MAX + 1);
+    }
+
+    #[test]
+    fn the_first_whose_speed_is_known_does_not_get_everything() {
+        // Four that are alike got 55 each, and one of them has ended its first call of 5 ms.
+        let mut first_known = shuffle(&[(0, UNKNOWN_US), (0, UNKNOWN_US), (0, UNKNOWN_US), (275_000, 5_000)]);
+        let unknown = first_known.targets.iter_mut().filter(|target| target.tuple_us == UNKNOWN_US);
+        unknown.for_each(|target| target.sent = 55);
+        let chosen = choose(&mut first_known, 780);
+        assert!(chosen.iter().all(|count| (180..=210).contains(count)), "{chosen:?}");
     }
 
     #[test]

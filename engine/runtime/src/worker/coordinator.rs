@@ -379,7 +379,7 @@ impl Coordinator {
     fn failed(&mut self, failure: TaskFailure) {
         let TaskFailure { component, task, text, fatal } = failure;
         if fatal {
-            self.fatal.get_or_insert_with(|| format!("task {task} of {component} {text}"));
+            self.fatal.get_or_insert_with(|| format!("{component}, task {task}: {text}"));
         }
         self.report(component.to_string(), u32::try_from(task.0).unwrap_or(0), text, fatal);
     }

@@ -72,11 +72,17 @@ fn an_undeclared_stream() {
 #[test]
 fn another_layout() {
     let text = bad!(|input, collector| collector.emit(input, &Other { other: 0.5 }));
-    assert!(text.contains("default") && text.contains("value"), "{text}");
+    assert!(text.contains("emitted (other: f64) to stream default, which declares (value: u64);"), "{text}");
     let text = bad!(|input, collector| collector.emit(input, &values![1]));
-    assert!(text.contains("default") && text.contains("value"), "{text}");
+    assert!(
+        text.contains("emitted dynamic Values (1 value) to stream default, which declares (value: u64);"),
+        "{text}"
+    );
     let text = bad!(|input, collector| collector.emit_to("loose", input, &Number { value: 5 }));
-    assert!(text.contains("loose") && text.contains('a'), "{text}");
+    let expected = "emitted (value: u64) to stream loose, which declares dynamic Values with the fields [a, b];";
+    assert!(text.contains(expected), "{text}");
+    let text = bad!(|input, collector| collector.forward_to("loose", input));
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

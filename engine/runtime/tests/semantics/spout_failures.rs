@@ -156,7 +156,7 @@ fn a_panic_in_fail_rebuilds_the_task() {
 fn assert_ends(mishap: Mishap, what: &[&str]) {
     let (report, _) = shaky(mishap, u64::MAX);
     let Outcome::Failed(text) = &report.outcome else { panic!("{report:#?}") };
-    assert!(what.iter().all(|part| text.contains(part)), "{text}");
+    assert!(text.starts_with("shaky, task ") && what.iter().all(|part| text.contains(part)), "{text}");
     assert_eq!(report.cores_left_behind, 0);
     assert!(report.elapsed < Duration::from_secs(5), "{:?}", report.elapsed);
 }

@@ -255,6 +255,32 @@ fn ghosts_are_refused_by_name() {
     assert!(text.contains("direct") && text.contains("numbers"), "{text}");
 }
 
+/// What follows from a name that was given twice is not told: it would be wrong.
+#[test]
+fn two_components_of_one_name_are_one_fault() {
+    let build = |names: [&str; 2]| {
+        let mut topology = TopologyBuilder::new();
+        let seq = Seq::untracked(1);
+        topology.spout(names[0], move || seq.clone());
+        let declare = |declarer: &mut Declarer| {
+            declarer.fields_to("words", ["word"]);
+        };
+        let words = move || emits(declare, |_, _| Ok(()));
+        topology.bolt(names[1], words).shuffle_grouping(names[0]);
+        topology.bolt("sink", mute).shuffle_grouping(names[1]).fields_grouping((names[1], "words"), ["word"]);
+        topology.bolt("lost", mute).shuffle_grouping("ghost");
+        topology.build(&config(&[])).unwrap_err().to_string()
+    };
+    for name in ["numbers", "sink"] {
+        let text = build(["numbers", name]);
+        let [double, ghost] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(double.contains(&format!("the id {name:?} is used by two components")), "{text}");
+        assert!(ghost.contains("\"ghost\", which does not exist"), "{text}");
+    }
+    let text = build(["", "\t"]);
+    assert!(!text.contains("no spout") && text.contains("ghost"), "{text}");
+}
+
 /// Any legal id works, and a stream may well have no fields at all.
 #[test]
 fn odd_names_and_streams_without_fields_work() {

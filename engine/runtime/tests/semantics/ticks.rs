@@ -7,6 +7,7 @@ use std::time::Duration;
 use ringstorm_runtime::metrics::ExecutorSnapshot;
 use ringstorm_runtime::metrics::InputSnapshot;
 use ringstorm_runtime::{Bolt, BoltCollector, Input, Result, TopologyBuilder};
+use ringstorm_tuple::Values;
 use ringstorm_types::TaskId;
 
 use crate::harness::*;
@@ -30,6 +31,13 @@ fn a_tick_may_be_acked_failed_or_ignored() {
                     assert_eq!(input.source_task(), TaskId::SYSTEM);
                     assert_eq!((&**input.source_component(), &**input.source_stream()), ("__system", "__tick"));
                     assert_eq!(input.field("rate_secs")?.as_f64(), Some(0.01));
+                    assert_eq!(input.view::<Values>()?.len(), 1);
+                    // A tick is not data, even for a type with as many fields.
+                    let error = input.view::<Number>().expect_err("a tick has no number");
+                    assert!(
+                        error.to_string().contains("is a tick") && error.to_string().contains("is_tick"),
+                        "{error}"
+                    );
                 }
                 Ok(())
             })

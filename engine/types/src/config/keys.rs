@@ -3,7 +3,7 @@
 //! The first part has Storm's keys and Storm's defaults, the second Ringstorm's own. A key that is added here is added
 //! to `known_keys.txt` too; a test compares the two.
 
-/// The number of workers of the topology, at least 1.
+/// The number of workers of the topology in a cluster, at least 1.
 pub const TOPOLOGY_WORKERS: &str = "topology.workers";
 /// The number of acker executors; unset means the default of the place where the topology runs.
 pub const TOPOLOGY_ACKER_EXECUTORS: &str = "topology.acker.executors";

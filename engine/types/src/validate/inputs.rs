@@ -1,6 +1,8 @@
 //! Rules about who reads what: subscriptions, groupings, tuple types.
 
-use super::{Findings, Violation};
+use std::collections::BTreeSet;
+
+use super::{Findings, Violation, Warning};
 use crate::id::{ComponentId, StreamId};
 use crate::names;
 use crate::topology::{Component, ComponentKind, Grouping, Input, Output, Reads, Topology};
@@ -53,9 +55,23 @@ fn check_bolt(topology: &Topology, bolt: &ComponentId, component: &Component, fi
             check_reads(bolt, input, output, reads, findings);
         }
     }
+    warn_of_doubles(bolt, component, findings);
     for reads in &component.reads {
         if !component.inputs.iter().any(|input| reads.covers(input)) {
             findings.violation(Violation::ReadsWithoutSubscription { bolt: bolt.clone(), reads: place_of(reads) });
+        }
+    }
+}
+
+fn warn_of_doubles(bolt: &ComponentId, component: &Component, findings: &mut Findings) {
+    let (mut seen, mut doubles) = (BTreeSet::new(), BTreeSet::new());
+    for Input { component, stream, .. } in &component.inputs {
+        if !seen.insert((component, stream)) && doubles.insert((component, stream)) {
+            findings.warning(Warning::SubscribedTwice {
+                bolt: bolt.clone(),
+                source_component: component.clone(),
+                stream: stream.clone(),
+            });
         }
     }
 }
@@ -73,6 +89,9 @@ fn check_grouping(bolt: &ComponentId, input: &Input, output: &Output, findings: 
         }
         (Grouping::PartialKey(fields), false) if fields.is_empty() && output.fields.is_empty() => {
             findings.violation(Violation::PartialKeyWithoutFields { bolt, source_component, stream });
+        }
+        (Grouping::Fields(fields), false) if fields.is_empty() => {
+            findings.violation(Violation::FieldsGroupingWithoutFields { bolt, source_component, stream });
         }
         (Grouping::Fields(fields) | Grouping::PartialKey(fields), false) => {
             for missing in fields.iter().filter(|field| !output.fields.contains(field)) {
@@ -97,13 +116,15 @@ fn check_reads(bolt: &ComponentId, input: &Input, output: &Output, reads: &Reads
                 source_component: input.component.clone(),
                 stream: input.stream.clone(),
                 reads: type_with_fields(&reads.type_name, &reads.fields),
-                carries: format!("{} ({})", output.layout_name, output.fields.join(", ")),
+                carries: carried_type(output),
             });
         }
         return;
     }
     // One side knows its tuples only by the names of their fields, so that the names are what must agree.
+    let mut is_complete = true;
     for (missing, _) in reads.fields.iter().filter(|(field, _)| !output.fields.contains(field)) {
+        is_complete = false;
         findings.violation(Violation::UnknownReadField {
             bolt: bolt.clone(),
             source_component: input.component.clone(),
@@ -112,6 +133,31 @@ fn check_reads(bolt: &ComponentId, input: &Input, output: &Output, reads: &Reads
             hint: field_hint(missing, output),
         });
     }
+    if is_complete && reads.layout != 0 {
+        check_order(bolt, input, output, reads, findings);
+    }
+}
+
+/// Dynamic tuples are read as a type by position: only the same names in the same order make sense of that.
+fn check_order(bolt: &ComponentId, input: &Input, output: &Output, reads: &Reads, findings: &mut Findings) {
+    if !reads.fields.iter().map(|(field, _)| field).eq(&output.fields) {
+        findings.violation(Violation::OtherFieldOrder {
+            bolt: bolt.clone(),
+            source_component: input.component.clone(),
+            stream: input.stream.clone(),
+            reads: type_with_fields(&reads.type_name, &reads.fields),
+            carries: carried_type(output),
+        });
+    }
+}
+
+/// What a stream carries: its type with fields and kinds, or the fields of its dynamic tuples.
+fn carried_type(output: &Output) -> String {
+    if output.layout == 0 {
+        return format!("dynamic tuples ({})", output.fields.join(", "));
+    }
+    let fields: Vec<_> = output.fields.iter().cloned().zip(output.kinds.iter().cloned()).collect();
+    type_with_fields(&output.layout_name, &fields)
 }
 
 fn field_hint(missing: &str, output: &Output) -> String {

@@ -24,15 +24,15 @@ fn output<'a>(topology: &'a mut Topology, name: &str) -> &'a mut Output {
 
 fn typed(topology: &mut Topology, layout: u64) {
     let output = output(topology, "split");
-    (output.layout, output.layout_name) = (layout, "Word".to_owned());
+    (output.layout, output.layout_name, output.kinds) = (layout, "Word".to_owned(), vec!["string".to_owned()]);
 }
 
-fn reads(topology: &mut Topology, layout: u64, field: &str) {
+fn reads(topology: &mut Topology, layout: u64, fields: &[&str]) {
     component(topology, "count").reads.push(Reads {
         component: None,
         stream: None,
         layout,
-        fields: vec![(field.to_owned(), "u32".to_owned())],
+        fields: fields.iter().map(|field| ((*field).to_owned(), "u32".to_owned())).collect(),
         type_name: "Sentence".to_owned(),
     });
 }
@@ -98,6 +98,14 @@ const RULES: &[Rule] = &[
         &["by partial key", "no fields", "declare a field"],
     ),
     (
+        "fields grouping without fields",
+        |topology| component(topology, "count").inputs[0].grouping = Grouping::Fields(Vec::new()),
+        &[
+            "bolt \"count\" groups stream \"default\" of component \"split\" by fields, but names none",
+            "global grouping",
+        ],
+    ),
+    (
         "direct grouping of a plain stream",
         |topology| component(topology, "split").inputs[0].grouping = Grouping::Direct,
         &["bolt \"split\"", "not a direct stream", "declare the stream as direct"],
@@ -139,7 +147,7 @@ const RULES: &[Rule] = &[
     (
         "more executors than configured tasks",
         |topology| component(topology, "count").config.set(keys::TOPOLOGY_TASKS, 1, Origin::TOPOLOGY),
-        &["asks for 2 executors", "only 1 tasks"],
+        &["asks for 2 executors", "only 1 task;"],
     ),
     (
         "two numbers of tasks",
@@ -168,27 +176,47 @@ const RULES: &[Rule] = &[
         "wrong tuple type",
         |topology| {
             typed(topology, 7);
-            reads(topology, 8, "number");
+            reads(topology, 8, &["number"]);
         },
-        &["bolt \"count\" reads Sentence (number: u32)", "component \"split\" carries Word (word)", "change the type"],
+        &[
+            "bolt \"count\" reads Sentence (number: u32)",
+            "component \"split\" carries Word (word: string)",
+            "change the type",
+        ],
     ),
     (
         "field read by name from a typed stream",
         |topology| {
             typed(topology, 7);
-            reads(topology, 0, "wort");
+            reads(topology, 0, &["wort"]);
         },
         &["bolt \"count\" reads field \"wort\"", "Did you mean \"word\"?"],
     ),
     (
         "type read from a dynamic stream that lacks a field",
-        |topology| reads(topology, 8, "number"),
+        |topology| reads(topology, 8, &["number"]),
         &["bolt \"count\" reads field \"number\"", "Existing fields of the stream: \"word\"."],
+    ),
+    (
+        "type read from a dynamic stream whose fields are in another order",
+        |topology| {
+            output(topology, "split").fields = vec!["word".to_owned(), "length".to_owned()];
+            reads(topology, 8, &["length", "word"]);
+        },
+        &["reads Sentence (length: u32, word: u32)", "carries dynamic tuples (word, length)", "in the same order"],
+    ),
+    (
+        "type read from a dynamic stream that has more fields",
+        |topology| {
+            output(topology, "split").fields = vec!["word".to_owned(), "length".to_owned()];
+            reads(topology, 8, &["word"]);
+        },
+        &["reads Sentence (word: u32)", "carries dynamic tuples (word, length)", "by name or by index"],
     ),
     (
         "reads without subscription",
         |topology| {
-            reads(topology, 8, "word");
+            reads(topology, 8, &["word"]);
             component(topology, "count").reads[0].component = Some(id("words"));
         },
         &["bolt \"count\" reads component \"words\", but does not subscribe", "add a grouping"],
@@ -235,10 +263,8 @@ fn every_violation_is_reported_at_once() {
 fn sound_topologies_pass_without_warnings() {
     let mut topology = word_count();
     assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
-    // Without fields everything goes to the first task, as in Storm.
-    component(&mut topology, "count").inputs[0].grouping = Grouping::Fields(Vec::new());
-    // Two subscriptions to one stream are routed independently.
-    component(&mut topology, "count").inputs.push(input("split", Grouping::PartialKey(Vec::new())));
+    // Without fields the text of the first value is the key, as in Storm.
+    component(&mut topology, "count").inputs[0].grouping = Grouping::PartialKey(Vec::new());
     component(&mut topology, "count").inputs.push(input("count", Grouping::All));
     typed(&mut topology, 7);
     component(&mut topology, "count").reads.push(Reads {
@@ -249,6 +275,19 @@ fn sound_topologies_pass_without_warnings() {
         type_name: "Word".to_owned(),
     });
     assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
+}
+
+#[test]
+fn two_subscriptions_to_one_stream_are_warned_about_once() {
+    let mut topology = word_count();
+    let inputs = &mut component(&mut topology, "count").inputs;
+    inputs.extend([input("split", Grouping::All), input("split", Grouping::Global), input("words", Grouping::All)]);
+    let warnings = validate(&topology, &Config::new()).unwrap();
+    let [warning @ Warning::SubscribedTwice { .. }] = &warnings[..] else { panic!("{warnings:?}") };
+    let text = warning.to_string();
+    for words in ["bolt \"count\" subscribes to stream \"default\" of component \"split\" more than once", "keep one"] {
+        assert!(text.contains(words), "{text}");
+    }
 }
 
 #[test]
@@ -292,7 +331,8 @@ fn thousands_of_violations_are_found_in_a_moment() {
 proptest! {
     #[test]
     fn what_passes_can_be_numbered(topology in topologies()) {
-        prop_assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
+        let warnings = validate(&topology, &Config::new()).unwrap();
+        prop_assert!(warnings.iter().all(|warning| matches!(warning, Warning::SubscribedTwice { .. })), "{:?}", warnings);
         prop_assert!(crate::numbering::number(&topology, &Config::new(), 1).is_ok());
     }
 }

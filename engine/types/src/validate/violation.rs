@@ -51,6 +51,12 @@ pub enum Violation {
          no fields; declare a field to group by, or choose another grouping"
     )]
     PartialKeyWithoutFields { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
+    /// A fields grouping by nothing, which would send everything to one task.
+    #[error(
+        "bolt {bolt:?} groups stream {stream:?} of component {source_component:?} by fields, but names none, so that one \
+         task would get everything; name the fields to group by, or say global grouping if that is meant"
+    )]
+    FieldsGroupingWithoutFields { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
     /// A direct grouping of a stream whose emitter does not name tasks.
     #[error(
         "bolt {bolt:?} subscribes with a direct grouping to stream {stream:?} of component {source_component:?}, which \
@@ -82,8 +88,9 @@ pub enum Violation {
     ZeroTasks { component: ComponentId },
     /// More executors than tasks for them.
     #[error(
-        "component {component:?} asks for {executors} executors but has only {tasks} tasks; raise its tasks to \
-         {executors}, or lower its parallelism to {tasks}"
+        "component {component:?} asks for {executors} executors but has only {tasks} {noun}; raise its tasks to \
+         {executors}, or lower its parallelism to {tasks}",
+        noun = if *tasks == 1 { "task" } else { "tasks" }
     )]
     MoreExecutorsThanTasks { component: ComponentId, executors: u32, tasks: u32 },
     /// The number of tasks is given twice, differently.
@@ -124,6 +131,18 @@ pub enum Violation {
         missing: String,
         hint: String,
     },
+    /// Code reads dynamic tuples as a type whose fields are in another order, or not as many.
+    #[error(
+        "bolt {bolt:?} reads {reads}, but stream {stream:?} of component {source_component:?} carries {carries}; \
+         declare the same names in the same order on both sides, or read the fields by name or by index"
+    )]
+    OtherFieldOrder {
+        bolt: ComponentId,
+        source_component: ComponentId,
+        stream: StreamId,
+        reads: String,
+        carries: String,
+    },
     /// Code reads a stream that the bolt does not subscribe to.
     #[error(
         "bolt {bolt:?} reads {reads}, but does not subscribe to it; add a grouping for it, or remove the code that \
@@ -133,6 +152,24 @@ pub enum Violation {
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+impl Violation {
+    /// The component whose streams are subscribed to wrongly. Of no account where that id has two components.
+    pub fn source_component(&self) -> Option<&ComponentId> {
+        match self {
+            Self::UnknownStream { source_component, .. }
+            | Self::UnknownField { source_component, .. }
+            | Self::PartialKeyWithoutFields { source_component, .. }
+            | Self::FieldsGroupingWithoutFields { source_component, .. }
+            | Self::DirectGroupingOfPlainStream { source_component, .. }
+            | Self::PlainGroupingOfDirectStream { source_component, .. }
+            | Self::WrongTupleType { source_component, .. }
+            | Self::UnknownReadField { source_component, .. }
+            | Self::OtherFieldOrder { source_component, .. } => Some(source_component),
+            _ => None,
+        }
+    }
 }
 
 /// Every broken rule of a topology; at least one. Displayed one a line.
@@ -159,6 +196,8 @@ pub enum Warning {
     PendingNeverTimesOut { spout: ComponentId, max_spout_pending: u32 },
     /// A parallelism is cut by a limit.
     ParallelismCapped { component: ComponentId, asked: u32, limit: u32 },
+    /// A bolt gets each tuple of a stream more than once.
+    SubscribedTwice { bolt: ComponentId, source_component: ComponentId, stream: StreamId },
     /// Settings that do nothing.
     WithoutEffect(Note),
 }
@@ -179,6 +218,12 @@ impl fmt::Display for Warning {
                 "component {component:?} asks for {asked} tasks and gets {limit}, because {} is {limit}; raise that \
                  setting, or lower the component's parallelism",
                 keys::TOPOLOGY_MAX_TASK_PARALLELISM,
+            ),
+            Self::SubscribedTwice { bolt, source_component, stream } => write!(
+                formatter,
+                "bolt {bolt:?} subscribes to stream {stream:?} of component {source_component:?} more than once and gets \
+                 each tuple by each of these groupings (in Storm the last one takes the place of the others); keep one \
+                 of them, unless that is meant",
             ),
             Self::WithoutEffect(note) => write!(formatter, "{note}"),
         }

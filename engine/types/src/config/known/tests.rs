@@ -32,7 +32,6 @@ fn the_table_has_storms_keys_once_each_with_a_reason_where_there_is_no_effect() 
 #[test]
 fn every_key_that_has_a_getter_is_in_the_table() {
     let supported = [
-        keys::TOPOLOGY_WORKERS,
         keys::TOPOLOGY_ACKER_EXECUTORS,
         keys::TOPOLOGY_TASKS,
         keys::TOPOLOGY_MAX_TASK_PARALLELISM,
@@ -63,6 +62,7 @@ fn every_key_that_has_a_getter_is_in_the_table() {
         assert_eq!(known.class == KeyClass::Supported, listed, "{}", known.key);
     }
     assert_eq!(known_key(keys::TOPOLOGY_STATS_SAMPLE_RATE).unwrap().class, KeyClass::NotNeeded);
+    assert_eq!(known_key(keys::TOPOLOGY_WORKERS).unwrap().class, KeyClass::Cluster);
 }
 
 #[test]
@@ -117,13 +117,15 @@ fn keys_without_effect_are_noted_by_reason_unless_nobody_set_them() {
     config.set("topology.kryo.factory", "x", Origin::TOPOLOGY);
     config.set("topology.priority", 1, Origin::TOPOLOGY);
     config.set("topology.worker.childopts", "-Xmx1g", Origin::DEFAULT);
-    config.set("topology.workers", 1, Origin::TOPOLOGY);
+    config.set("topology.workers", 3, Origin::COMMAND_LINE);
     let notes: Vec<String> = check_keys(&config).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(
         notes,
         [
             "topology.kryo.factory, topology.kryo.register have no effect, because tuples and states have a format of \
              their own and need no Kryo or Java serialisation; nothing changes if you remove them",
+            "topology.workers has no effect in a local run, because a local run is one process, or as many as the option \
+             --workers says; nothing changes if you remove it",
             "topology.priority has no effect in a local run, because it says how a cluster schedules the topology; \
              nothing changes if you remove it",
         ]
