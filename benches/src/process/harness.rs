@@ -133,9 +133,9 @@ fn run(name: &'static str, kind: Kind, arguments: &Arguments) -> Result<(), Benc
     }
     let report = report(name, kind, arguments, &pairs, &legs, &control_latency);
     if arguments.json {
-        println!("{report}")
+        println!("{report}");
     } else {
-        println!("{report:#}")
+        println!("{report:#}");
     }
     let sound = report["intact"] == true && report["lost"] == 0;
     if sound { Ok(()) } else { Err(BenchError::Engine("tuples were lost, doubled or changed".into())) }

@@ -56,9 +56,10 @@ const IO: &[&str] = &[
     "tokio",
 ];
 
-/// The runtime under the cores, and the only member that may depend on it.
+/// The runtime under the cores, and the members that may depend on it: the runtime, and the benchmarks, which compare with
+/// its sockets.
 const GLOMMIO: [&str; 2] = ["glommio", "glommio-ng"];
-const GLOMMIO_USER: &str = "ringstorm-runtime";
+const GLOMMIO_USERS: [&str; 2] = ["ringstorm-runtime", "ringstorm-benches"];
 
 /// Every rule for the whole workspace.
 pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
@@ -81,8 +82,9 @@ fn check_member(package: &Package, workspace: &Workspace) -> Vec<Finding> {
             findings.push(place(format!("{} may not depend on {name}", package.name)));
         }
     }
-    for name in GLOMMIO.iter().filter(|name| direct.contains(*name) && package.name != GLOMMIO_USER) {
-        findings.push(place(format!("{} depends on {name}; only {GLOMMIO_USER} may", package.name)));
+    for name in GLOMMIO.iter().filter(|name| direct.contains(*name) && !GLOMMIO_USERS.contains(&package.name.as_str()))
+    {
+        findings.push(place(format!("{} depends on {name}; only {} may", package.name, GLOMMIO_USERS.join(" and "))));
     }
     if PURE.contains(&package.name.as_str()) {
         let all: BTreeSet<&str> = workspace.all(package);
