@@ -124,7 +124,8 @@ fn a_name_is_resolved() {
 fn whoever_is_not_the_same_is_refused() {
     let acceptor = side(claims(1), "secret");
     acceptor.keeper.renew(0, 5);
-    let different: [(&str, &str, fn(&mut Claims)); 5] = [
+    type Change = fn(&mut Claims);
+    let different: [(&str, &str, Change); 5] = [
         ("another secret", "does not know", |_| {}),
         ("secret", "other topology", |claims| claims.topology = "other topology".into()),
         ("secret", "other format", |claims| claims.payload_format = "other format".into()),
