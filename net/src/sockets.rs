@@ -362,9 +362,6 @@ impl Sockets {
                 }
             }
             for peer in std::mem::take(&mut self.hot) {
-                if let Some(connection) = &mut self.peers[peer as usize].connection {
-                    connection.cool();
-                }
                 self.mark(peer as usize);
             }
         }
@@ -383,6 +380,10 @@ impl Sockets {
             if session.is_resumed() && untold && session.unsent_bytes() == 0 && connection.urgent.is_empty() {
                 let unit = session.confirmation();
                 connection.urgent.extend_from_slice(&unit);
+            }
+            if tell_all {
+                // Whoever rests is not there to poll.
+                connection.cool();
             }
             if connection.is_hot() && !self.hot.contains(&peer) {
                 self.hot.push(peer);

@@ -18,6 +18,16 @@ impl Plain {
     }
 }
 
+impl Plain {
+    /// Waits for a completion, as a core does that parks.
+    fn wait(&mut self, timeout: Duration) {
+        let timeout = io_uring::types::Timespec::from(timeout);
+        let arguments = io_uring::types::SubmitArgs::new().timespec(&timeout);
+        let waited = self.0.submitter().submit_with_args(1, &arguments);
+        assert!(waited.is_ok(), "nothing wakes it: {waited:?}");
+    }
+}
+
 impl Uring for Plain {
     unsafe fn push(&mut self, operation: &io_uring::squeue::Entry) {
         // SAFETY: the caller's.
@@ -84,7 +94,7 @@ impl Side {
             },
             drop,
         );
-        let rests = self.turns % 3 == 0;
+        let rests = self.turns.is_multiple_of(3);
         self.turns += 1;
         self.sockets.flush(&mut self.uring, rests, drop);
         self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
@@ -253,5 +263,31 @@ fn another_incarnation_starts_over() {
         until(&mut sides, "the first unit for the new one", |sides| sides[1].delivered == 1);
     }
     until_all_arrived(&mut sides);
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+}
+
+/// A core that rests has a receive under way on every connection, also where something has just come: nothing else would
+/// wake it.
+#[test]
+fn a_side_that_rests_is_woken_by_what_comes() {
+    let mut sides = pair(small());
+    until_all_arrived(&mut sides);
+    for round in 0..200 {
+        sides[0].push(round % 300);
+        sides[0].turns = 1;
+        sides[0].turn();
+        let [_, other] = &mut sides;
+        // One turn for what has come, and then rest.
+        loop {
+            other.turns = 0;
+            other.turn();
+            assert!(!other.sockets.has_hot(), "it rests");
+            if other.delivered > round as u64 {
+                break;
+            }
+            other.uring.wait(Duration::from_secs(10));
+        }
+        until_all_arrived(&mut sides);
+    }
     sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
 }
