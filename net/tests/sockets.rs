@@ -271,7 +271,7 @@ fn another_incarnation_starts_over() {
 #[test]
 fn a_side_that_rests_is_woken_by_what_comes() {
     let mut sides = pair(small());
-    until_all_arrived(&mut sides);
+    until(&mut sides, "the resumption", |sides| sides.iter().all(|side| side.sockets.is_connected(0)));
     for round in 0..200 {
         sides[0].push(round % 300);
         sides[0].turns = 1;
