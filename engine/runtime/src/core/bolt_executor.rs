@@ -5,12 +5,11 @@
 //!
 //! Threading: belongs to one core.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ringstorm_frame::{Anchors, FrameReader, Run, RunCursor};
+use ringstorm_frame::{FrameReader, Run, RunCursor};
 use ringstorm_types::{ComponentId, ExecutorId};
 
 use crate::api::bolt::{CoreBolt, Step};
@@ -308,10 +307,9 @@ impl BoltExecutor {
         let gate_version = transfer.gate_version;
         let mut input = Input {
             tuple: TupleRef { payload: &[], source, source_task: run.source() },
-            tree: TreeState { anchors: Anchors::None, children: Cell::new(0) },
+            tree: TreeState::new(),
             input_index: input_index as u16,
             received_ns: transfer.now_ns,
-            settled: Cell::new(false),
             not_send: PhantomData,
         };
         // Where the tuple lies whose call is running: read after a panic, which may have unwound anywhere in it.
@@ -353,6 +351,8 @@ impl BoltExecutor {
             let tuple = run.next(&mut open);
             let task = tuple.map_or(0, |tuple| (tuple.target - first_task) as usize);
             if let (Some(tuple), Some(task)) = (tuple, tasks.get_mut(task)) {
+                // A handle that outlives the call has no say in it any more.
+                let _ = input.tree.fate().settle();
                 task.output.refused = None;
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };

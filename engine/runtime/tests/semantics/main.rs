@@ -11,6 +11,7 @@ mod blocking;
 mod bolt_failures;
 mod cycles;
 mod debugging;
+mod deferring;
 mod evenness;
 mod flat_map;
 mod flushing;
