@@ -85,14 +85,16 @@ pub(crate) trait Copies {
 /// Copies of a spout's tuple: edges derived from the root and the copy's position.
 pub(crate) struct SpoutCopies {
     pub(crate) root: RootId,
-    pub(crate) position: u16,
+    /// How many there are so far. More than 65,535 cannot be told apart by their positions: whoever emits them must not
+    /// have the root tracked.
+    pub(crate) count: u32,
 }
 
 impl Copies for SpoutCopies {
     #[inline]
     fn next<'s>(&mut self, _: &mut EdgeGenerator, _: &'s mut Vec<u8>) -> Anchors<'s> {
-        let position = self.position;
-        self.position += 1;
+        let position = u16::try_from(self.count).unwrap_or(u16::MAX);
+        self.count = self.count.saturating_add(1);
         Anchors::Derived { root: self.root.0, position }
     }
     fn tracked(&self) -> bool {
@@ -385,6 +387,18 @@ impl TaskOutput {
             error => error.to_string(),
         };
         self.refuse(format!("component {} could not emit to stream {stream}: {error}", self.component));
+    }
+
+    /// Refuses an emit with a message id, of which more copies were made than can be told apart.
+    #[cold]
+    pub(crate) fn refuse_copies(&mut self, stream_index: usize, count: u32) {
+        self.refuse(format!(
+            "component {} emitted a message to stream {} in {count} copies, of which a tree can have at most {}; have its \
+             groupings choose fewer tasks, or emit it without a message id",
+            self.component,
+            self.streams[stream_index].id,
+            u16::MAX
+        ));
     }
 
     pub(crate) fn refuse(&mut self, text: String) {

@@ -9,6 +9,7 @@ mod asynchronous;
 mod bad_emits;
 mod blocking;
 mod bolt_failures;
+mod copies;
 mod cycles;
 mod debugging;
 mod deferring;
