@@ -34,6 +34,10 @@ const SLICE_NS: u64 = 20_000;
 const CHUNK_TUPLES_MIN: u32 = 16;
 const CHUNK_TUPLES_MAX: u32 = 128;
 
+/// Stands for an input that the bolt does not subscribe to, which only foreign bytes could name. Nothing else has this index
+/// but the ticks of a bolt that subscribes to as many streams as it may.
+const UNKNOWN_INPUT: u16 = u16::MAX;
+
 /// One task of a bolt.
 pub(crate) struct BoltTask {
     pub(crate) bolt: Box<dyn CoreBolt>,
@@ -265,7 +269,9 @@ impl BoltExecutor {
             return Stop::EndOfRun;
         };
         let key = (around.component_numbers[source_task as usize], run.stream());
-        let input_index = self.input_keys.iter().position(|known| *known == key).unwrap_or(usize::MAX);
+        let input_index = self.input_keys.iter().position(|known| *known == key).map_or(UNKNOWN_INPUT, |index| {
+            u16::try_from(index).expect("validation refuses bolts with more inputs than 16 bits can number")
+        });
         loop {
             if cursor.index() >= run.count() {
                 return Stop::EndOfRun;
@@ -299,7 +305,7 @@ impl BoltExecutor {
         cursor: &mut RunCursor,
         chunk: u32,
         source: &Source,
-        input_index: usize,
+        input_index: u16,
         transfer: &mut Transfer,
     ) -> Result<(), ChunkFailure> {
         let Self { tasks, inputs, gate, first_task, .. } = self;
@@ -308,7 +314,7 @@ impl BoltExecutor {
         let mut input = Input {
             tuple: TupleRef { payload: &[], source, source_task: run.source() },
             tree: TreeState::new(),
-            input_index: input_index as u16,
+            input_index,
             received_ns: transfer.now_ns,
             not_send: PhantomData,
         };
@@ -357,7 +363,7 @@ impl BoltExecutor {
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
                 collector.fail_tree(tuple.anchors);
-                if let Some(stats) = collector.inputs.get_mut(input_index) {
+                if let Some(stats) = collector.inputs.get_mut(usize::from(input_index)) {
                     stats.failed += 1;
                 }
             }
@@ -366,7 +372,7 @@ impl BoltExecutor {
     }
 
     #[inline]
-    fn end_chunk(&mut self, input_index: usize, done: u64, transfer: &mut Transfer) {
+    fn end_chunk(&mut self, input_index: u16, done: u64, transfer: &mut Transfer) {
         let now_ns = crate::clock::now_ns();
         let elapsed_ns = now_ns - transfer.now_ns;
         transfer.now_ns = now_ns;
@@ -382,7 +388,7 @@ impl BoltExecutor {
             4_000.. => (4_000 / each_ns.max(1)).clamp(1, CHUNK_TUPLES_MIN.into()) as u32,
             _ => self.chunk_tuples,
         };
-        if let Some(stats) = self.inputs.get_mut(input_index) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(input_index)) {
             stats.end_chunk(done, elapsed_ns);
         }
     }

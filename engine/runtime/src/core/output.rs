@@ -32,6 +32,11 @@ pub(crate) struct Route {
     pub(crate) cycle_name: String,
 }
 
+/// A stream's position among those that its component declares, as frames number it.
+pub(crate) fn number_of_stream(position: usize) -> u16 {
+    u16::try_from(position).expect("validation refuses components with more streams than 16 bits can number")
+}
+
 /// One declared stream of a task.
 pub(crate) struct OutputStream {
     /// False for the stand-in of a default stream that the component does not declare.

@@ -24,7 +24,7 @@ use crate::core::grouper::Grouper;
 use crate::core::host::Host;
 use crate::core::link::{Feeder, Inbound, Link, RingWay, Way};
 use crate::core::outlet::{FramePool, Outlet};
-use crate::core::output::{OutputStream, Route, TaskOutput};
+use crate::core::output::{OutputStream, Route, TaskOutput, number_of_stream};
 use crate::core::reports::Reports;
 use crate::core::shuffle::Shuffle;
 use crate::core::small_random::SmallRandom;
@@ -320,7 +320,7 @@ impl CoreBuilder<'_> {
                 })
                 .collect();
             let (schema, direct) = (declared.schema.clone(), declared.output.direct);
-            streams.push(OutputStream::new(stream.clone(), stream_number as u16, schema, direct, routes));
+            streams.push(OutputStream::new(stream.clone(), number_of_stream(stream_number), schema, direct, routes));
         }
         // Emits to the default stream find it at once.
         match streams.iter().position(|stream| &*stream.id == ringstorm_types::DEFAULT_STREAM) {
@@ -486,7 +486,7 @@ impl CoreBuilder<'_> {
             let part = blueprint.built.parts.get(&input.component);
             let stream = part.and_then(|part| part.streams.keys().position(|stream| *stream == input.stream));
             if let (Some(number), Some(stream)) = (number, stream) {
-                keys.insert((number as u32, stream as u16), ());
+                keys.insert((number as u32, number_of_stream(stream)), ());
             }
         }
         if ticks {
