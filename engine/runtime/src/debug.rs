@@ -12,7 +12,6 @@
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 use ringstorm_tuple::FieldRef;
 
 use crate::api::emittable::Emittable;
+use crate::core::failure::{caught, drop_safely};
 
 /// Lines that may wait to be shown.
 const LINES_QUEUED: usize = 4096;
@@ -128,8 +128,8 @@ impl Shower {
     }
 
     fn show(&mut self, line: &str) {
-        if std::panic::catch_unwind(AssertUnwindSafe(|| (self.listener)(line))).is_err() {
-            self.listener = Box::new(|_| {});
+        if caught(|| (self.listener)(line)).is_err() {
+            drop_safely(std::mem::replace(&mut self.listener, Box::new(|_| {})));
         }
     }
 }

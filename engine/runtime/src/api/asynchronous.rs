@@ -28,7 +28,7 @@ use crate::api::declare::Declarer;
 use crate::api::emittable::Serialized;
 use crate::api::input::{AckHandle, Input, TupleCopy};
 use crate::api::spout::{Next, Spout};
-use crate::core::failure::drop_safely;
+use crate::core::failure::{caught, drop_each, drop_safely, error_text};
 use crate::core::output::Untracked;
 use crate::core::reports::encode_text;
 use crate::error::Result;
@@ -199,15 +199,8 @@ impl<B: AsyncBolt> Asynchronous<B> {
         let mut index = 0;
         while index < self.jobs.len() {
             let job = &mut self.jobs[index];
-            let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.poll()));
-            let ended = match polled {
-                Ok(None) => None,
-                Ok(Some(result)) => Some(result),
-                Err(panic) => {
-                    let text = crate::core::failure::panic_text(&*panic);
-                    Some(Err(format!("a job panicked: {text}").into()))
-                }
-            };
+            let ended =
+                caught(|| job.poll()).unwrap_or_else(|text| Some(Err(format!("a job panicked: {text}").into())));
             match ended {
                 None => index += 1,
                 Some(result) => {
@@ -216,6 +209,12 @@ impl<B: AsyncBolt> Asynchronous<B> {
                 }
             }
         }
+    }
+}
+
+impl<B> Drop for Asynchronous<B> {
+    fn drop(&mut self) {
+        drop_each(self.jobs.drain(..).map(|job| job.future));
     }
 }
 
@@ -238,7 +237,7 @@ fn settle(job: Job, result: Result, collector: &mut BoltCollector<'_>) {
     }
     // Taken in any case: what is left would be laid to the next tuple.
     let refused = collector.output.refused.take();
-    match result.err().map(|error| error.to_string()).or(refused) {
+    match result.err().map(error_text).or(refused) {
         None => collector.ack_deferred(handle),
         Some(text) => {
             collector.fail_deferred(handle);

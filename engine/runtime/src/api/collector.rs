@@ -29,10 +29,12 @@ use ringstorm_types::{MessageId, TaskId};
 use crate::api::anchor::Anchoring;
 use crate::api::emittable::Emittable;
 use crate::api::input::{AckHandle, Input};
+use crate::core::failure::{drop_safely, error_text};
 use crate::core::gate::Gate;
 use crate::core::output::{BoltCopies, TaskOutput};
 use crate::core::stats::InputStats;
 use crate::core::transfer::Transfer;
+use crate::error::BoxError;
 
 /// What a bolt emits, acks and fails with.
 pub struct BoltCollector<'a> {
@@ -150,6 +152,14 @@ impl BoltCollector<'_> {
     /// Reports an error with this component and task; nothing fails.
     pub fn report_error(&mut self, error: impl std::fmt::Display) {
         self.output.reported.push(|| error.to_string());
+    }
+
+    /// As [`BoltCollector::report_error`], with an error that its maker has let go of.
+    #[cold]
+    pub(crate) fn report_failure(&mut self, error: BoxError) {
+        let mut error = Some(error);
+        self.output.reported.push(|| error.take().map(error_text).unwrap_or_default());
+        drop_safely(error);
     }
 
     /// Whether the subscribers have room. Emitting more than a call's worth without it costs memory, nothing else.

@@ -6,7 +6,6 @@
 //! Threading: belongs to one core.
 
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_frame::{FrameReader, Run, RunCursor};
@@ -17,7 +16,7 @@ use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::{Input, Source, TreeState, TupleRef};
 use crate::core::bolt_failure::{ChunkFailure, Gone, call};
-use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text};
+use crate::core::failure::{Failures, TaskFailure, caught, drop_safely, error_text};
 use crate::core::gate::Gate;
 use crate::core::output::TaskOutput;
 use crate::core::stats::{InboxStats, InputStats};
@@ -320,7 +319,7 @@ impl BoltExecutor {
         };
         // Where the tuple lies whose call is running: read after a panic, which may have unwound anywhere in it.
         let mut open = *cursor;
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let result = caught(|| {
             // An only task and tuples of one size: nothing but the call itself between two calls.
             if let ([task], Some(size)) = (&mut tasks[..], run.plain_size()) {
                 let mut collector =
@@ -350,9 +349,9 @@ impl BoltExecutor {
                 }
             }
             Ok(())
-        }));
+        });
         result.unwrap_or_else(|panic| {
-            let text = format!("panicked: {}", panic_text(&*panic));
+            let text = format!("panicked: {panic}");
             // The same tuple again: what the call did to `input` may be half done.
             let tuple = run.next(&mut open);
             let task = tuple.map_or(0, |tuple| (tuple.target - first_task) as usize);
@@ -401,19 +400,16 @@ impl BoltExecutor {
             }
             let Self { tasks, inputs, gate, .. } = self;
             let task = &mut tasks[index];
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let result = caught(|| {
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
                 task.bolt.advance(&mut collector)
-            }));
+            });
             let refused = task.output.refused.take();
             let failure = match result {
                 Ok(Ok(_)) => refused.map(|text| ChunkFailure { task: index, text, rebuild: false }),
-                Ok(Err(error)) => Some(ChunkFailure { task: index, text: error.to_string(), rebuild: true }),
-                Err(panic) => {
-                    let text = format!("panicked: {}", panic_text(&*panic));
-                    Some(ChunkFailure { task: index, text, rebuild: true })
-                }
+                Ok(Err(error)) => Some(ChunkFailure { task: index, text: error_text(error), rebuild: true }),
+                Err(panic) => Some(ChunkFailure { task: index, text: format!("panicked: {panic}"), rebuild: true }),
             };
             if let Some(failure) = failure {
                 self.settle_failure(failure, transfer);
@@ -427,10 +423,10 @@ impl BoltExecutor {
     pub(crate) fn drop_tasks(&mut self) {
         let Self { tasks, failed, component, .. } = self;
         for task in tasks {
-            if let Some(text) = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone))) {
-                let (component, task) = (component.clone(), task.context.task);
-                failed.push(TaskFailure { component, task, text: format!("its drop {text}"), fatal: false });
-            }
+            let dropped = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone)));
+            let texts = dropped.map(|text| format!("its drop {text}")).into_iter().chain(task.output.drop_groupings());
+            let (component, task) = (&*component, task.context.task);
+            failed.extend(texts.map(|text| TaskFailure { component: component.clone(), task, text, fatal: false }));
         }
     }
 
@@ -445,14 +441,14 @@ impl BoltExecutor {
         let Self { tasks, inputs, gate, failed, component, .. } = self;
         for task in tasks {
             let (bolt, output, context) = (&mut task.bolt, &mut task.output, &task.context);
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let result = caught(|| {
                 let mut collector = BoltCollector { transfer, output, inputs, gate, not_send: PhantomData };
                 call(&mut **bolt, context, &mut collector)
-            }));
+            });
             let text = match result {
                 Ok(Ok(())) => task.output.refused.take().map(|text| format!("{what}: {text}")),
-                Ok(Err(error)) => Some(format!("{what} failed: {error}")),
-                Err(panic) => Some(format!("{what} panicked: {}", panic_text(&*panic))),
+                Ok(Err(error)) => Some(format!("{what} failed: {}", error_text(error))),
+                Err(panic) => Some(format!("{what} panicked: {panic}")),
             };
             if let Some(text) = text {
                 failed.push(TaskFailure { component: component.clone(), task: context.task, text, fatal });

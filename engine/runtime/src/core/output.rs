@@ -15,6 +15,7 @@ use ringstorm_types::{StreamId, TaskId};
 
 use crate::api::anchor::Anchoring;
 use crate::api::emittable::Emittable;
+use crate::core::failure::drop_safely;
 use crate::core::grouper::Grouper;
 use crate::core::reports::{Reports, encode_text};
 use crate::core::transfer::{SendError, Transfer};
@@ -404,6 +405,18 @@ impl TaskOutput {
             self.streams[stream_index].id,
             u16::MAX
         ));
+    }
+
+    /// Drops users' groupings, at the end, and says what went wrong with that.
+    pub(crate) fn drop_groupings(&mut self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for OutputStream { id, routes, .. } in &mut self.streams {
+            for route in routes.iter_mut().filter(|route| matches!(route.grouper, Grouper::Custom { .. })) {
+                let gone = std::mem::replace(&mut route.grouper, Grouper::Direct { tasks: Box::default() });
+                texts.extend(drop_safely(gone).map(|text| format!("the drop of a grouping of its stream {id} {text}")));
+            }
+        }
+        texts
     }
 
     pub(crate) fn refuse(&mut self, text: String) {

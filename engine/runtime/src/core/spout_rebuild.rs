@@ -2,13 +2,11 @@
 //!
 //! Threading: belongs to one core.
 
-use std::panic::AssertUnwindSafe;
-
 use ringstorm_acking::Pending;
 
 use crate::api::collector::SpoutCollector;
 use crate::api::spout::{Next, Spout};
-use crate::core::failure::{drop_safely, rebuild_failed, too_often};
+use crate::core::failure::{caught, drop_safely, rebuild_failed, too_often};
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::spout_task::{BACK_OFF_FIRST_NS, Wait};
 use crate::core::transfer::Transfer;
@@ -47,7 +45,7 @@ impl SpoutExecutor {
         if let Some(dropped) = dropped {
             text = format!("{text}; dropping the old one {dropped}");
         }
-        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let rebuilt = caught(|| {
             if fatal {
                 return Ok(());
             }
@@ -57,7 +55,7 @@ impl SpoutExecutor {
                 spout.activate();
             }
             Ok::<(), crate::BoxError>(())
-        }));
+        });
         fatal |= rebuild_failed(&mut text, "opening it again", rebuilt);
         // A source that fails at once must not keep its core from everything else.
         task.wait = if fatal { Wait::Finished } else { Wait::Until(transfer.now_ns + BACK_OFF_FIRST_NS) };

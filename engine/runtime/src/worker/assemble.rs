@@ -2,7 +2,6 @@
 
 use crate::local::EventSender;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeGenerator, Folder, RootId};
@@ -17,7 +16,7 @@ use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
 use crate::core::control::ControlBatch;
-use crate::core::failure::panic_text;
+use crate::core::failure::caught;
 use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;
 use crate::core::grouper::Grouper;
@@ -181,8 +180,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
 
 /// Has a component's code make something. A panic of it ends the core, and then it is known whose it was.
 fn make<T>(component: &ComponentId, factory: impl FnOnce() -> T) -> T {
-    std::panic::catch_unwind(AssertUnwindSafe(factory))
-        .unwrap_or_else(|panic| panic!("a factory of component {component} panicked: {}", panic_text(&*panic)))
+    caught(factory).unwrap_or_else(|text| panic!("a factory of component {component} panicked: {text}"))
 }
 
 struct CoreBuilder<'a> {

@@ -18,6 +18,7 @@ mod flat_map;
 mod flushing;
 mod forwarding;
 mod grouping;
+mod hostile_code;
 mod joins;
 mod large;
 mod lifecycle;
