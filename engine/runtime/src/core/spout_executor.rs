@@ -315,7 +315,7 @@ impl SpoutExecutor {
             Ok(Err(text)) => text,
             Err(panic) => format!("panicked: {panic}"),
         };
-        self.rebuild(running, failed, transfer);
+        self.rebuild(running, failed, 0, transfer);
         (emitted + 1, false)
     }
 
@@ -326,7 +326,7 @@ impl SpoutExecutor {
             let stats = &mut self.stats;
             let Some(task) = self.tasks.get_mut(index) else { continue };
             if let Err(panic) = caught(|| deliver(task, stats, *outcome, transfer.now_ns)) {
-                self.rebuild(index, format!("panicked in ack or fail: {panic}"), transfer);
+                self.rebuild(index, format!("panicked in ack or fail: {panic}"), 0, transfer);
             }
         }
         self.outcomes = outcomes;
@@ -347,13 +347,12 @@ impl SpoutExecutor {
         for index in 0..self.tasks.len() {
             let task = &mut self.tasks[index];
             let mut expired = Vec::new();
-            more |= task.tracker.pending.expire_slice(EXPIRED_PER_TURN, |root, id| expired.push((root, MessageId(id))));
-            for (root, id) in expired {
+            more |= task.tracker.pending.expire_slice(EXPIRED_PER_TURN, |root, id| {
                 transfer.folder.forget(root);
-                self.stats.failed += 1;
-                self.stats.timed_out += 1;
-                self.tell_failed(index, id, FailReason::TimedOut, transfer);
-            }
+                expired.push(MessageId(id));
+            });
+            self.stats.timed_out += expired.len() as u64;
+            self.tell_failed(index, &expired, FailReason::TimedOut, transfer);
         }
         self.expiring = more;
     }
@@ -367,20 +366,27 @@ impl SpoutExecutor {
             let task = &mut self.tasks[index];
             task.tracker.flush(transfer);
             let mut lost = Vec::new();
-            task.tracker.pending.drain_where(|_| true, |root, id| lost.push((root, MessageId(id))));
-            for (root, id) in lost {
-                transfer.folder.forget(root);
-                self.stats.failed += 1;
-                self.tell_failed(index, id, FailReason::Lost { worker: worker as u64 }, transfer);
-            }
+            task.tracker.pending.drain_where(
+                |_| true,
+                |root, id| {
+                    transfer.folder.forget(root);
+                    lost.push(MessageId(id));
+                },
+            );
+            self.tell_failed(index, &lost, FailReason::Lost { worker: worker as u64 }, transfer);
         }
     }
 
-    fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {
-        let task = &mut self.tasks[index];
-        task.wait = Wait::Ready;
-        if let Err(panic) = caught(|| task.spout.fail(id, reason)) {
-            self.rebuild(index, format!("panicked in fail: {panic}"), transfer);
+    /// Tells a task of messages that are not pending any more. Those that a task which fails over it has not heard of are
+    /// left to its source: they mean nothing to the one in its place.
+    fn tell_failed(&mut self, index: usize, ids: &[MessageId], reason: FailReason, transfer: &mut Transfer) {
+        self.stats.failed += ids.len() as u64;
+        for (told, id) in ids.iter().enumerate() {
+            let task = &mut self.tasks[index];
+            task.wait = Wait::Ready;
+            if let Err(panic) = caught(|| task.spout.fail(*id, reason)) {
+                return self.rebuild(index, format!("panicked in fail: {panic}"), ids.len() - told - 1, transfer);
+            }
         }
     }
 
