@@ -29,7 +29,20 @@ enum Fate {
     PanicAtOnce,
     BadEmit,
     PanicInDrop,
+    BadError,
 }
+
+/// An error that cannot be shown.
+#[derive(Debug)]
+struct BadError;
+
+impl std::fmt::Display for BadError {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("not to be shown");
+    }
+}
+
+impl std::error::Error for BadError {}
 
 struct PanicsInDrop(bool);
 
@@ -57,6 +70,7 @@ impl AsyncBolt for Sleepy {
             match fate {
                 Fate::Ok | Fate::PanicAtOnce | Fate::PanicInDrop => Ok(()),
                 Fate::Err => Err("no answer".into()),
+                Fate::BadError => Err(BadError.into()),
                 Fate::Panic => panic!("a bad answer"),
                 Fate::BadEmit => {
                     emitter.emit_to("ghost", &Number { value });
@@ -145,6 +159,42 @@ fn a_panic_of_the_bolt_itself_fails_what_its_jobs_held() {
     assert_eq!(ran.journal.fails(), 16);
     assert!(ran.report.elapsed < Duration::from_secs(4), "nothing waits for a time-out: {:?}", ran.report.elapsed);
     assert_eq!(error_count(&ran.report), 1, "{:?}", ran.report.errors);
+}
+
+/// Its error is user code too.
+#[test]
+fn a_job_whose_error_cannot_be_shown_fails_its_tuple_at_once() {
+    let fate = |value| if value == 5 { Fate::BadError } else { Fate::Ok };
+    let ran = run_sleepy(10, 4, |_| Duration::from_millis(1), fate);
+    assert_drained(&ran.report);
+    ran.journal.assert_one_word_per_emit();
+    assert!(
+        matches!(ran.journal.fates()[&5].fails[..], [FailReason::FailedBy { .. }]),
+        "{:?}",
+        ran.journal.fates()[&5]
+    );
+    assert_eq!(ran.journal.fails(), 1, "the task was rebuilt");
+    let errors = errors_of(&ran.report, "sleepy");
+    assert!(errors.len() == 1 && errors[0].contains("not to be shown"), "{errors:?}");
+}
+
+/// All jobs are dropped, whatever the drops of some of them do.
+#[test]
+fn jobs_that_are_left_at_the_end_may_all_panic_in_their_drops() {
+    let most = Arc::<AtomicU64>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(3);
+    topology.spout("numbers", move || seq.clone());
+    topology
+        .async_bolt("sleepy", 8, sleepy(|_| Duration::from_secs(3600), |_| Fate::PanicInDrop, &most))
+        .shuffle_grouping("numbers");
+    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("sleepy");
+    let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.2.into())]));
+    wait_for("the jobs", || most.load(Ordering::Relaxed) == 3);
+    running.request_stop();
+    let report = finish(running);
+    assert_eq!((report.in_flight, report.cores_left_behind, error_count(&report)), (3, 0, 1), "{:?}", report.errors);
+    assert!(errors_of(&report, "sleepy")[0].contains("its drop panicked"), "{:?}", report.errors);
 }
 
 #[test]
