@@ -11,7 +11,8 @@ use ringstorm_types::topology::{Component, Execution, Grouping, Input, Topology}
 use ringstorm_types::validate::{Warning, validate};
 use ringstorm_types::{ComponentId, DEFAULT_STREAM, StreamId};
 
-use crate::api::asynchronous::{AsyncBolt, AsyncSpout, Asynchronous, AsynchronousSpout};
+use crate::api::async_spout::{AsyncSpout, AsynchronousSpout};
+use crate::api::asynchronous::{AsyncBolt, Asynchronous};
 use crate::api::bolt::{Bolt, Plain, Simple, SimpleBolt};
 use crate::api::declare::{DeclaredStream, Declarer};
 use crate::api::flat_map::{FlatMap, FlatMapping};

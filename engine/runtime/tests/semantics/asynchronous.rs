@@ -1,7 +1,7 @@
 //! Components that await.
 
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -412,4 +412,179 @@ fn a_bad_emit_of_an_awaiting_spout_fails_its_message() {
     let errors = errors_of(&report, "bad");
     assert!(errors.len() == 3 && errors.iter().all(|text| !text.contains("rebuilt")), "{errors:?}");
     assert!(errors.iter().any(|text| text.contains("deep")), "{errors:?}");
+}
+
+/// Emits five messages, and then one more behind a gate.
+struct Gated {
+    next: u64,
+    gate: Arc<AtomicBool>,
+    journal: Arc<Journal>,
+    closed: Arc<AtomicU64>,
+}
+
+impl AsyncSpout for Gated {
+    fn declare(&self, declarer: &mut Declarer) {
+        declarer.emits::<Number>();
+    }
+    async fn next_tuple(mut self, emitter: AsyncEmitter) -> (Self, Result<Next>) {
+        if self.next == 5 {
+            std::future::poll_fn(|_| match self.gate.load(Ordering::Relaxed) {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            })
+            .await;
+        }
+        self.journal.emitted(self.next);
+        emitter.emit_with_id(MessageId(self.next), &Number { value: self.next });
+        self.next += 1;
+        (self, Ok(Next::Emitted))
+    }
+    fn ack(&mut self, id: MessageId) {
+        self.journal.acked(id.0);
+    }
+    fn fail(&mut self, id: MessageId, reason: FailReason) {
+        self.journal.failed(id.0, reason);
+    }
+    fn close(&mut self) {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Stops a run whose spout awaits behind its gate, which a bolt opens when it finishes, or nobody.
+fn stop_gated(is_opened: bool) -> (ringstorm_runtime::RunReport, Arc<Journal>, u64) {
+    let (journal, closed, done) = (Arc::<Journal>::default(), Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+    let gate = Arc::<AtomicBool>::default();
+    let mut topology = TopologyBuilder::new();
+    let (its_gate, its_journal, its_closed) = (Arc::clone(&gate), Arc::clone(&journal), Arc::clone(&closed));
+    topology.async_spout("gated", move || Gated {
+        next: 0,
+        gate: Arc::clone(&its_gate),
+        journal: Arc::clone(&its_journal),
+        closed: Arc::clone(&its_closed),
+    });
+    struct Opens(Arc<AtomicBool>, bool, Arc<AtomicU64>);
+    impl ringstorm_runtime::Bolt for Opens {
+        fn execute(
+            &mut self,
+            input: &ringstorm_runtime::Input<'_>,
+            collector: &mut ringstorm_runtime::BoltCollector<'_>,
+        ) -> Result {
+            self.2.fetch_add(1, Ordering::Relaxed);
+            // The last but one fails.
+            if input.view::<Number>()?.value() == 3 {
+                collector.fail(input)
+            } else {
+                collector.ack(input)
+            }
+            Ok(())
+        }
+        fn finish(&mut self, _: &mut ringstorm_runtime::BoltCollector<'_>) -> Result {
+            self.0.store(self.1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+    let executed = Arc::clone(&done);
+    topology
+        .bolt("opens", move || Opens(Arc::clone(&gate), is_opened, Arc::clone(&executed)))
+        .shuffle_grouping("gated");
+    let running = start(topology, &config(&[]));
+    wait_for("the tuples", || done.load(Ordering::Relaxed) == 5);
+    running.request_stop();
+    let report = finish(running);
+    assert_eq!((report.outcome.clone(), report.drained), (Outcome::Stopped, true), "{report:#?}");
+    (report, journal, closed.load(Ordering::Relaxed))
+}
+
+#[test]
+fn an_awaiting_spout_is_told_of_everything_and_closed_if_it_comes_back_at_the_end() {
+    let (report, journal, closed) = stop_gated(true);
+    assert_eq!((journal.acks(), journal.fails(), closed), (4, 2, 1));
+    journal.assert_one_word_per_emit();
+    let errors = errors_of(&report, "gated");
+    assert!(errors.len() == 1 && errors[0].contains("1 of its emits came after the end"), "{errors:?}");
+}
+
+#[test]
+fn what_a_spout_that_never_comes_back_was_not_told_is_in_the_report() {
+    let (report, journal, closed) = stop_gated(false);
+    assert_eq!(closed, 0);
+    let errors = errors_of(&report, "gated");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    // Those that came before it awaited were told.
+    let (acks, fails) = (4 - journal.acks(), 1 - journal.fails());
+    let text = format!("close was not called, and {acks} acks and {fails} fails were not told");
+    assert!(errors[0].contains(&text), "{errors:?}");
+}
+
+/// A clone of an emitter is of no use to another job: what is emitted with it is not lost silently.
+#[test]
+fn emits_with_the_emitter_of_an_earlier_job_are_refused_and_counted() {
+    #[derive(Default)]
+    struct Keeps(Option<AsyncEmitter>);
+    impl AsyncBolt for Keeps {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn execute(&mut self, input: TupleCopy, emitter: AsyncEmitter) -> impl Future<Output = Result> + 'static {
+            let first = self.0.get_or_insert_with(|| emitter.clone()).clone();
+            async move {
+                let value = input.tuple().view::<Number>()?.value();
+                first.emit(&Number { value });
+                first.emit(&Number { value });
+                Ok(())
+            }
+        }
+    }
+    let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::new(3, &journal);
+    topology.spout("numbers", move || seq.clone());
+    topology.async_bolt("keeps", 1, Keeps::default).shuffle_grouping("numbers");
+    topology.bolt("sink", sink(&rows)).shuffle_grouping("keeps");
+    let report = run(topology, &config(&[]));
+    assert_drained(&report);
+    journal.assert_all_acked_once(3);
+    assert_eq!(rows.values(), [0, 0]);
+    let errors = errors_of(&report, "keeps");
+    assert!(errors.len() == 2 && errors.iter().all(|text| text.contains("2 emits were refused")), "{errors:?}");
+}
+
+#[test]
+fn messages_emitted_with_the_emitter_of_an_earlier_call_fail() {
+    struct Keeps {
+        first: Option<AsyncEmitter>,
+        next: u64,
+        journal: Arc<Journal>,
+    }
+    impl AsyncSpout for Keeps {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        async fn next_tuple(mut self, emitter: AsyncEmitter) -> (Self, Result<Next>) {
+            if self.next == 3 {
+                return (self, Ok(Next::Finished));
+            }
+            self.journal.emitted(self.next);
+            let first = self.first.get_or_insert_with(|| emitter.clone());
+            first.emit_with_id(MessageId(self.next), &Number { value: self.next });
+            self.next += 1;
+            (self, Ok(Next::Emitted))
+        }
+        fn ack(&mut self, id: MessageId) {
+            self.journal.acked(id.0);
+        }
+        fn fail(&mut self, id: MessageId, reason: FailReason) {
+            self.journal.failed(id.0, reason);
+        }
+    }
+    let journal = Arc::<Journal>::default();
+    let mut topology = TopologyBuilder::new();
+    let shared = Arc::clone(&journal);
+    topology.async_spout("keeps", move || Keeps { first: None, next: 0, journal: Arc::clone(&shared) });
+    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("keeps");
+    let report = run(topology, &config(&[]));
+    assert_drained(&report);
+    journal.assert_one_word_per_emit();
+    assert_eq!((journal.acks(), journal.fails()), (1, 2));
+    assert_eq!(errors_of(&report, "keeps").len(), 2, "{:?}", report.errors);
 }
