@@ -36,7 +36,8 @@ pub struct LocalOptions {
     /// the report; at its end a run waits for it for five seconds at most.
     pub on_error: Option<ErrorListener>,
     /// Called with a line for each tuple that a component with `topology.debug` emits, on a thread of its own. Without it
-    /// the lines go to standard error. Lines that come faster than they are taken are left out and counted.
+    /// the lines go to standard error. Lines that come faster than they are taken are left out and counted; at its end a
+    /// run waits for them for five seconds at most.
     pub on_debug: Option<DebugListener>,
     /// Called with what happens to the connections between workers. Without it, that goes to standard error.
     pub on_note: Option<NoteListener>,
