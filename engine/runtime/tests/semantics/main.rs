@@ -5,6 +5,7 @@
 #[path = "../harness/lib.rs"]
 mod harness;
 
+mod async_spouts;
 mod asynchronous;
 mod bad_emits;
 mod blocking;
