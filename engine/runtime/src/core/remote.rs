@@ -207,7 +207,9 @@ impl Core {
         let is_gone = |task: u32| matches!(self.transfer.destinations[task as usize], Destination::Link(link) if links.contains(&link));
         for (spout, _) in spouts.filter(|(_, task)| is_gone(**task)) {
             for (lane, _) in self.transfer.lanes.lanes_of_spout_task(spout as u32) {
-                self.ackers.iter_mut().for_each(|acker| drop(acker.ledger.forget_lane(lane)));
+                for acker in &mut self.ackers {
+                    acker.ledger.forget_lane(lane);
+                }
             }
         }
         // Those that are paused here are told so once more: the new process never heard of it.
