@@ -175,23 +175,39 @@ fn a_job_whose_error_cannot_be_shown_fails_its_tuple_at_once() {
     assert!(errors.len() == 1 && errors[0].contains("not to be shown"), "{errors:?}");
 }
 
-/// All jobs are dropped, whatever the drops of some of them do.
+/// All jobs are dropped, whatever the drops of some of them do, even if another panic is on its way.
 #[test]
 fn jobs_that_are_left_at_the_end_may_all_panic_in_their_drops() {
-    let most = Arc::<AtomicU64>::default();
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a bad end");
+        }
+    }
+    struct Waits(Arc<AtomicU64>);
+    impl AsyncBolt for Waits {
+        fn execute(&mut self, _: TupleCopy, _: AsyncEmitter) -> impl Future<Output = Result> + 'static {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let bomb = Bomb;
+            async move {
+                std::future::pending::<()>().await;
+                drop(bomb);
+                Ok(())
+            }
+        }
+    }
+    let jobs = Arc::<AtomicU64>::default();
     let mut topology = TopologyBuilder::new();
     let seq = Seq::untracked(3);
     topology.spout("numbers", move || seq.clone());
-    topology
-        .async_bolt("sleepy", 8, sleepy(|_| Duration::from_secs(3600), |_| Fate::PanicInDrop, &most))
-        .shuffle_grouping("numbers");
-    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("sleepy");
+    let shared = Arc::clone(&jobs);
+    topology.async_bolt("waits", 8, move || Waits(Arc::clone(&shared))).shuffle_grouping("numbers");
     let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.2.into())]));
-    wait_for("the jobs", || most.load(Ordering::Relaxed) == 3);
+    wait_for("the jobs", || jobs.load(Ordering::Relaxed) == 3);
     running.request_stop();
     let report = finish(running);
     assert_eq!((report.in_flight, report.cores_left_behind, error_count(&report)), (3, 0, 1), "{:?}", report.errors);
-    assert!(errors_of(&report, "sleepy")[0].contains("its drop panicked"), "{:?}", report.errors);
+    assert!(errors_of(&report, "waits")[0].contains("its drop panicked"), "{:?}", report.errors);
 }
 
 #[test]
