@@ -1,6 +1,8 @@
 //! What users of the crate write against: components, collectors, tuples, and the builder that puts them together.
 
 pub mod anchor;
+pub mod async_emitter;
+pub mod async_spout;
 pub mod asynchronous;
 pub mod bolt;
 pub mod builder;

@@ -5,23 +5,23 @@
 //! memory nor the run's speed.
 //!
 //! Invariants: at most [`LINES_QUEUED`] lines of at most about [`LINE_BYTES_MAX`] bytes wait; every emit is either a line
-//! or counted; when a run has been waited for, all of its lines have been shown.
+//! or counted; when a run has been waited for, all of its lines have been shown, unless that takes longer than
+//! [`END_TIMEOUT`].
 //!
 //! Threading: a [`DebugLog`] belongs to one task's core; the listener is called on the thread of the [`DebugThread`].
 //! Errors: none; a listener that panics is not called again, as the run has done nothing wrong.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use ringstorm_tuple::FieldRef;
 
 use crate::api::emittable::Emittable;
+use crate::core::failure::{caught, drop_safely};
 
 /// Lines that may wait to be shown.
 const LINES_QUEUED: usize = 4096;
@@ -31,6 +31,11 @@ const LINE_BYTES_MAX: usize = 1024;
 const TREES_NAMED: usize = 3;
 /// How often lost lines are told while the queue never runs empty.
 const LOST_PERIOD: Duration = Duration::from_secs(1);
+
+/// How long the end of a run waits for its lines to be shown.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it looks whether there is room to say that it is the end.
+const END_PERIOD: Duration = Duration::from_millis(1);
 
 /// Called with each line of `topology.debug`.
 pub(crate) type DebugListener = Box<dyn FnMut(&str) + Send>;
@@ -60,7 +65,8 @@ impl DebugLog {
 /// The thread that shows lines.
 pub(crate) struct DebugThread {
     log: DebugLog,
-    thread: JoinHandle<()>,
+    /// Nothing is ever sent: that the other end is gone says that all is shown.
+    over: Receiver<()>,
 }
 
 impl DebugThread {
@@ -70,20 +76,30 @@ impl DebugThread {
         let (items, queue) = sync_channel(LINES_QUEUED);
         let log = DebugLog { items, lost: Arc::default() };
         let lost = Arc::clone(&log.lost);
-        let show = move || Shower { listener, lost, told: Instant::now() }.run(&queue);
-        let thread = std::thread::Builder::new().name("ringstorm-debug".into()).spawn(show)?;
-        Ok(Self { log, thread })
+        let (tell_over, over) = channel();
+        let show = move || {
+            let _over = tell_over;
+            Shower { listener, lost, told: Instant::now() }.run(&queue);
+        };
+        std::thread::Builder::new().name("ringstorm-debug".into()).spawn(show)?;
+        Ok(Self { log, over })
     }
 
     pub(crate) fn log(&self) -> DebugLog {
         self.log.clone()
     }
 
-    /// Waits until everything that was written is shown.
+    /// Waits until everything that was written is shown, but not for ever: the listener is a user's.
     pub(crate) fn end(self) {
+        let until = Instant::now() + END_TIMEOUT;
         // A core that was left behind may still hold the queue, so that its end has to be said.
-        let _ = self.log.items.send(Item::End);
-        let _ = self.thread.join();
+        while let Err(TrySendError::Full(_)) = self.log.items.try_send(Item::End) {
+            if Instant::now() >= until {
+                return;
+            }
+            std::thread::sleep(END_PERIOD);
+        }
+        let _ = self.over.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -128,8 +144,8 @@ impl Shower {
     }
 
     fn show(&mut self, line: &str) {
-        if std::panic::catch_unwind(AssertUnwindSafe(|| (self.listener)(line))).is_err() {
-            self.listener = Box::new(|_| {});
+        if caught(|| (self.listener)(line)).is_err() {
+            drop_safely(std::mem::replace(&mut self.listener, Box::new(|_| {})));
         }
     }
 }
@@ -270,6 +286,21 @@ mod tests {
         assert!(lines.len() == LINES_QUEUED || lines.len() == LINES_QUEUED + 1, "{}", lines.len());
         assert_eq!(lines.len() as u64 + lost, count, "{told:?}");
         assert_eq!(lines[1], "here: [1]");
+    }
+
+    #[test]
+    fn a_listener_that_never_returns_is_left_behind() {
+        for count in [1, 2 * LINES_QUEUED] {
+            let (gate, entered) = channel::<()>();
+            let thread = DebugThread::start(Some(Box::new(move |_: &str| entered.recv().unwrap_or_default()))).unwrap();
+            let log = thread.log();
+            (0..count).for_each(|_| log.emitted(format_args!("here"), &ringstorm_tuple::values![1], 1, &[]));
+            let started = Instant::now();
+            thread.end();
+            let waited = started.elapsed();
+            assert!(waited >= END_TIMEOUT && waited < 4 * END_TIMEOUT, "{waited:?}");
+            drop(gate);
+        }
     }
 
     #[test]

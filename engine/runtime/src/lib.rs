@@ -25,7 +25,9 @@ pub mod side_runtime;
 mod worker;
 
 pub use api::anchor::{Anchor, Anchoring, Unanchored};
-pub use api::asynchronous::{AsyncBolt, AsyncEmitter, AsyncSpout};
+pub use api::async_emitter::AsyncEmitter;
+pub use api::async_spout::AsyncSpout;
+pub use api::asynchronous::AsyncBolt;
 pub use api::bolt::{Bolt, SimpleBolt};
 pub use api::builder::{BoltDeclarer, BuiltTopology, SpoutDeclarer, StreamRef, TopologyBuilder};
 pub use api::collector::{BoltCollector, Emitter, SpoutCollector};

@@ -1,17 +1,19 @@
 //! A topology in this process: for running it here, for tests, for embedding.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::api::builder::BuiltTopology;
+use crate::api::context::TopologyFacts;
+use crate::core::failure::{Guarded, LastWords, caught};
 use crate::core::status::Event;
 use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
-use crate::report::RunReport;
+use crate::report::{ErrorReport, RunReport};
 use crate::worker::blueprint::{Blueprint, CoresWanted, WorkerShare};
 use crate::worker::coordinator::{Coordinator, Message, NoteListener};
 use crate::worker::cores::{StartedCores, start_cores, stop_at_once};
@@ -34,7 +36,8 @@ pub struct LocalOptions {
     /// the report; at its end a run waits for it for five seconds at most.
     pub on_error: Option<ErrorListener>,
     /// Called with a line for each tuple that a component with `topology.debug` emits, on a thread of its own. Without it
-    /// the lines go to standard error. Lines that come faster than they are taken are left out and counted.
+    /// the lines go to standard error. Lines that come faster than they are taken are left out and counted; at its end a
+    /// run waits for them for five seconds at most.
     pub on_debug: Option<DebugListener>,
     /// Called with what happens to the connections between workers. Without it, that goes to standard error.
     pub on_note: Option<NoteListener>,
@@ -83,13 +86,15 @@ pub struct RunningTopology {
     owner: Owner,
     coordinator: Option<JoinHandle<RunReport>>,
     cores: Vec<JoinHandle<()>>,
-    blueprint: Arc<Blueprint>,
+    facts: Arc<TopologyFacts>,
+    /// There until the run is over.
+    blueprint: Option<Arc<Blueprint>>,
     debug: Option<DebugThread>,
 }
 
 impl std::fmt::Debug for RunningTopology {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RunningTopology").field("id", &self.blueprint.facts.id).finish_non_exhaustive()
+        formatter.debug_struct("RunningTopology").field("id", &self.facts.id).finish_non_exhaustive()
     }
 }
 
@@ -142,12 +147,12 @@ impl RunningTopology {
 
     /// The topology's id.
     pub fn id(&self) -> &str {
-        &self.blueprint.facts.id
+        &self.facts.id
     }
 
     fn join(&mut self) -> RunReport {
         let report = self.coordinator.take().expect("a run is joined once").join();
-        let report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let mut report = report.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // Cores that user code holds are left behind; they end with the process.
         if report.cores_left_behind == 0 {
             for core in self.cores.drain(..) {
@@ -157,7 +162,26 @@ impl RunningTopology {
         if let Some(debug) = self.debug.take() {
             debug.end();
         }
+        if let Some(blueprint) = self.blueprint.take() {
+            drop_blueprint(blueprint, &mut report);
+        }
         report
+    }
+}
+
+/// Lets go of users' factories, as all others have, and reports what that said.
+fn drop_blueprint(blueprint: Arc<Blueprint>, report: &mut RunReport) {
+    let parts = blueprint.built.parts.iter();
+    let last_words: Vec<_> = parts.map(|(id, part)| (id.to_string(), Arc::clone(&part.last_words))).collect();
+    drop(blueprint);
+    for (component, texts) in last_words {
+        for text in texts.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let text = format!("the drop of its factory {text}");
+            let component = component.clone();
+            let since_start = report.elapsed;
+            report.errors.push(ErrorReport { component, task: 0, text, fatal: false, since_start });
+            report.error_count += 1;
+        }
     }
 }
 
@@ -208,8 +232,18 @@ fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -
     let inbox = (inbox, Arc::clone(&wishes));
     let coordinator = lead(&blueprint, Box::new(cores), inbox, on_error, on_note, !inactive)
         .inspect_err(|_| stop_at_once(&all_commands))?;
-    let owner = Owner::new(wishes, messages);
-    Ok(RunningTopology { owner, coordinator: Some(coordinator), cores: threads, blueprint, debug })
+    Ok(running(Owner::new(wishes, messages), coordinator, threads, blueprint, debug))
+}
+
+fn running(
+    owner: Owner,
+    coordinator: JoinHandle<RunReport>,
+    cores: Vec<JoinHandle<()>>,
+    blueprint: Arc<Blueprint>,
+    debug: Option<DebugThread>,
+) -> RunningTopology {
+    let facts = Arc::clone(&blueprint.facts);
+    RunningTopology { owner, coordinator: Some(coordinator), cores, facts, blueprint: Some(blueprint), debug }
 }
 
 /// Has a coordinator lead those members, on a thread of its own.
@@ -222,6 +256,9 @@ fn lead(
     active: bool,
 ) -> Result<JoinHandle<RunReport>, StartError> {
     let on_note = on_note.unwrap_or_else(|| Box::new(|text| eprintln!("{text}")));
+    let mut on_note = Guarded::new(on_note, &LastWords::default());
+    // Nothing has failed if it panics, and there is nobody else to tell.
+    let on_note = Box::new(move |text: &str| drop(caught(|| on_note.get_mut()(text))));
     let coordinator = Coordinator::new(blueprint, members, inbox, on_error, on_note, active);
     let thread = std::thread::Builder::new().name("ringstorm-coordinator".into());
     thread.spawn(move || coordinator.run()).map_err(|source| {
@@ -255,8 +292,7 @@ pub fn submit_to_workers(
     let wishes = Arc::<Wishes>::default();
     let inbox = (inbox, Arc::clone(&wishes));
     let coordinator = lead(&blueprint, Box::new(fleet), inbox, on_error, on_note, !inactive)?;
-    let owner = Owner::new(wishes, messages);
-    Ok(RunningTopology { owner, coordinator: Some(coordinator), cores: Vec::new(), blueprint, debug: None })
+    Ok(running(Owner::new(wishes, messages), coordinator, Vec::new(), blueprint, None))
 }
 
 /// A seed that differs from run to run, for edge keys and root sequences.

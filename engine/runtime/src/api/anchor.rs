@@ -26,13 +26,13 @@ pub struct TreeRef<'a> {
 impl Anchor for Input<'_> {
     #[inline]
     fn tree(&self) -> TreeRef<'_> {
-        TreeRef { anchors: self.tree.anchors, children: &self.tree.children }
+        TreeRef { anchors: self.tree.anchors, children: &self.tree.fate().children }
     }
 }
 
 impl Anchor for AckHandle {
     fn tree(&self) -> TreeRef<'_> {
-        TreeRef { anchors: self.tree.anchors(), children: &self.tree.children }
+        TreeRef { anchors: self.tree.anchors(), children: &self.tree.fate.children }
     }
 }
 

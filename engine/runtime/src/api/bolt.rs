@@ -1,9 +1,12 @@
 //! Components that execute tuples, and the one form in which a core drives all of them.
 
+use std::cell::OnceCell;
+
 use crate::api::collector::{BoltCollector, Emitter};
 use crate::api::context::TopologyContext;
 use crate::api::declare::Declarer;
 use crate::api::input::Input;
+use crate::core::failure::caught;
 use crate::error::Result;
 
 /// Executes tuples, with full control over anchoring and acking. One instance runs each task; it is made on its core
@@ -172,29 +175,43 @@ pub(crate) trait CoreBolt {
 }
 
 /// A [`Bolt`] as a core drives it.
-pub(crate) struct Plain<B>(pub(crate) B);
+pub(crate) struct Plain<B> {
+    bolt: B,
+    /// What [`Bolt::wants_flush`] said when it panicked: the next `advance` fails with it.
+    flush_panic: OnceCell<String>,
+}
+
+impl<B> Plain<B> {
+    pub(crate) fn new(bolt: B) -> Self {
+        Self { bolt, flush_panic: OnceCell::new() }
+    }
+}
 
 impl<B: Bolt> CoreBolt for Plain<B> {
     fn prepare(&mut self, context: &TopologyContext) -> Result {
-        self.0.prepare(context)
+        self.bolt.prepare(context)
     }
     #[inline]
     fn execute(&mut self, input: &Input<'_>, collector: &mut BoltCollector<'_>) -> Result<Step> {
-        self.0.execute(input, collector)?;
+        self.bolt.execute(input, collector)?;
         Ok(Step::Done)
     }
     fn finish(&mut self, collector: &mut BoltCollector<'_>) -> Result {
-        self.0.finish(collector)
+        self.bolt.finish(collector)
     }
     fn cleanup(&mut self) {
-        self.0.cleanup();
+        self.bolt.cleanup();
     }
     #[inline]
     fn has_work(&self) -> bool {
-        self.0.wants_flush()
+        self.flush_panic.get().is_some()
+            || caught(|| self.bolt.wants_flush()).unwrap_or_else(|text| self.flush_panic.set(text).is_ok())
     }
     fn advance(&mut self, collector: &mut BoltCollector<'_>) -> Result<Step> {
-        self.0.flush(collector)?;
+        if let Some(text) = self.flush_panic.take() {
+            return Err(format!("wants_flush panicked: {text}").into());
+        }
+        self.bolt.flush(collector)?;
         Ok(Step::Done)
     }
 }
@@ -213,7 +230,7 @@ impl<B: SimpleBolt> CoreBolt for Simple<B> {
             Ok(()) => {}
             Err(error) => {
                 collector.fail(input);
-                collector.report_error(error);
+                collector.report_failure(error);
             }
         }
         Ok(Step::Done)

@@ -11,13 +11,15 @@ use ringstorm_types::topology::{Component, Execution, Grouping, Input, Topology}
 use ringstorm_types::validate::{Warning, validate};
 use ringstorm_types::{ComponentId, DEFAULT_STREAM, StreamId};
 
-use crate::api::asynchronous::{AsyncBolt, AsyncSpout, Asynchronous, AsynchronousSpout};
+use crate::api::async_spout::{AsyncSpout, AsynchronousSpout};
+use crate::api::asynchronous::{AsyncBolt, Asynchronous};
 use crate::api::bolt::{Bolt, Plain, Simple, SimpleBolt};
 use crate::api::declare::{DeclaredStream, Declarer};
 use crate::api::flat_map::{FlatMap, FlatMapping};
 use crate::api::grouping::CustomGrouping;
 use crate::api::spout::Spout;
 use crate::core::bolt_executor::BoltFactory;
+use crate::core::failure::{Guarded, LastWords};
 use crate::core::spout_executor::SpoutFactory;
 use crate::error::BuildError;
 
@@ -38,6 +40,13 @@ pub(crate) struct Part {
     pub(crate) streams: BTreeMap<StreamId, DeclaredStream>,
     /// By position among the component's inputs.
     pub(crate) custom_groupings: BTreeMap<usize, GroupingFactory>,
+    /// Of its factories.
+    pub(crate) last_words: LastWords,
+}
+
+fn guard<F>(factory: F) -> (Guarded<F>, LastWords) {
+    let last_words = LastWords::default();
+    (Guarded::new(factory, &last_words), last_words)
 }
 
 /// A checked topology, ready to run.
@@ -109,8 +118,9 @@ impl TopologyBuilder {
     pub fn spout<S: Spout>(&mut self, id: &str, factory: impl Fn() -> S + Send + Sync + 'static) -> SpoutDeclarer<'_> {
         let mut declarer = Declarer::default();
         factory().declare(&mut declarer);
-        let make = Factory::Spout(Arc::new(move || Box::new(factory())));
-        SpoutDeclarer(self.add(id, Component::spout(), declarer, make))
+        let (factory, last_words) = guard(factory);
+        let make = Factory::Spout(Arc::new(move || Box::new(factory.get()())));
+        SpoutDeclarer(self.add(id, Component::spout(), declarer, make, last_words))
     }
 
     /// Adds an asynchronous spout.
@@ -126,8 +136,9 @@ impl TopologyBuilder {
     pub fn bolt<B: Bolt>(&mut self, id: &str, factory: impl Fn() -> B + Send + Sync + 'static) -> BoltDeclarer<'_> {
         let mut declarer = Declarer::default();
         factory().declare(&mut declarer);
-        let make = Factory::Bolt(Arc::new(move || Box::new(Plain(factory()))));
-        BoltDeclarer(self.add(id, Component::bolt(), declarer, make))
+        let (factory, last_words) = guard(factory);
+        let make = Factory::Bolt(Arc::new(move || Box::new(Plain::new(factory.get()()))));
+        BoltDeclarer(self.add(id, Component::bolt(), declarer, make, last_words))
     }
 
     /// Adds a bolt whose `Ok` acks, whose error fails, and whose emits are anchored by themselves.
@@ -138,8 +149,9 @@ impl TopologyBuilder {
     ) -> BoltDeclarer<'_> {
         let mut declarer = Declarer::default();
         factory().declare(&mut declarer);
-        let make = Factory::Bolt(Arc::new(move || Box::new(Simple(factory()))));
-        BoltDeclarer(self.add(id, Component::bolt(), declarer, make))
+        let (factory, last_words) = guard(factory);
+        let make = Factory::Bolt(Arc::new(move || Box::new(Simple(factory.get()()))));
+        BoltDeclarer(self.add(id, Component::bolt(), declarer, make, last_words))
     }
 
     /// Adds a bolt that turns each tuple into an iterator of tuples, which is pulled while there is room.
@@ -150,9 +162,10 @@ impl TopologyBuilder {
     ) -> BoltDeclarer<'_> {
         let mut declarer = Declarer::default();
         factory().declare(&mut declarer);
-        let make = Factory::Bolt(Arc::new(move || Box::new(FlatMapping::new(factory()))));
+        let (factory, last_words) = guard(factory);
+        let make = Factory::Bolt(Arc::new(move || Box::new(FlatMapping::new(factory.get()()))));
         let component = Component { execution: Execution::FlatMap, ..Component::bolt() };
-        BoltDeclarer(self.add(id, component, declarer, make))
+        BoltDeclarer(self.add(id, component, declarer, make, last_words))
     }
 
     /// Adds a bolt that awaits, with at most `concurrency` tuples in work at each task.
@@ -164,9 +177,10 @@ impl TopologyBuilder {
     ) -> BoltDeclarer<'_> {
         let mut declarer = Declarer::default();
         factory().declare(&mut declarer);
-        let make = Factory::Bolt(Arc::new(move || Box::new(Asynchronous::new(factory(), concurrency as usize))));
+        let (factory, last_words) = guard(factory);
+        let make = Factory::Bolt(Arc::new(move || Box::new(Asynchronous::new(factory.get()(), concurrency as usize))));
         let component = Component { execution: Execution::Async { concurrency }, ..Component::bolt() };
-        BoltDeclarer(self.add(id, component, declarer, make))
+        BoltDeclarer(self.add(id, component, declarer, make, last_words))
     }
 
     /// Checks the topology with a configuration, which goes before the topology's own settings.
@@ -188,12 +202,20 @@ impl TopologyBuilder {
         Ok(BuiltTopology { topology, parts, config, warnings: validated? })
     }
 
-    fn add(&mut self, id: &str, mut component: Component, declarer: Declarer, factory: Factory) -> Declaration<'_> {
+    fn add(
+        &mut self,
+        id: &str,
+        mut component: Component,
+        declarer: Declarer,
+        factory: Factory,
+        last_words: LastWords,
+    ) -> Declaration<'_> {
         self.faults.extend(declarer.faults.iter().map(|fault| format!("component {id:?}: {fault}")));
         let id = self.free_id(id);
         component.outputs = declarer.outputs.iter().map(|(id, stream)| (id.clone(), stream.output.clone())).collect();
         component.reads = declarer.reads;
-        self.parts.insert(id.clone(), Part { factory, streams: declarer.outputs, custom_groupings: BTreeMap::new() });
+        let part = Part { factory, streams: declarer.outputs, custom_groupings: BTreeMap::new(), last_words };
+        self.parts.insert(id.clone(), part);
         self.topology.components.insert(id.clone(), component);
         Declaration { builder: self, id }
     }
@@ -389,10 +411,10 @@ impl BoltDeclarer<'_> {
         factory: impl Fn() -> G + Send + Sync + 'static,
     ) -> Self {
         let position = self.0.subscribe(source.into(), Grouping::Custom(name.to_owned()));
-        let make: GroupingFactory = Arc::new(move || Box::new(factory()));
         let id = self.0.id.clone();
         if let Some(part) = self.0.builder.parts.get_mut(&id) {
-            part.custom_groupings.insert(position, make);
+            let factory = Guarded::new(factory, &part.last_words);
+            part.custom_groupings.insert(position, Arc::new(move || Box::new(factory.get()())));
         }
         self
     }

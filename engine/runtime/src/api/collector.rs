@@ -29,10 +29,12 @@ use ringstorm_types::{MessageId, TaskId};
 use crate::api::anchor::Anchoring;
 use crate::api::emittable::Emittable;
 use crate::api::input::{AckHandle, Input};
+use crate::core::failure::{drop_safely, error_text};
 use crate::core::gate::Gate;
 use crate::core::output::{BoltCopies, TaskOutput};
 use crate::core::stats::InputStats;
 use crate::core::transfer::Transfer;
+use crate::error::BoxError;
 
 /// What a bolt emits, acks and fails with.
 pub struct BoltCollector<'a> {
@@ -85,19 +87,20 @@ impl BoltCollector<'_> {
         if self.output.refused.is_some() {
             return self.fail(input);
         }
-        if input.settled.replace(true) {
+        let fate = input.tree.fate();
+        if !fate.settle() {
             return;
         }
         if let Some(stats) = self.inputs.get_mut(usize::from(input.input_index)) {
             stats.acked += 1;
             stats.acked_in_place += 1;
         }
-        self.ack_tree(input.tree.anchors, input.tree.children.get());
+        self.ack_tree(input.tree.anchors, fate.children.get());
     }
 
     /// Fails every tree of the tuple, so that their spouts hear of it at once. Failing twice does nothing.
     pub fn fail(&mut self, input: &Input<'_>) {
-        if input.settled.replace(true) {
+        if !input.tree.fate().settle() {
             return;
         }
         if let Some(stats) = self.inputs.get_mut(usize::from(input.input_index)) {
@@ -106,30 +109,33 @@ impl BoltCollector<'_> {
         self.fail_tree(input.tree.anchors);
     }
 
-    /// The deferred tuple is done; as for [`BoltCollector::ack`], it fails after a refused emit of the same call.
+    /// The deferred tuple is done; as for [`BoltCollector::ack`], it fails after a refused emit of the same call. After the
+    /// tuple was acked or failed, by its input or by another handle, this does nothing.
     pub fn ack_deferred(&mut self, handle: AckHandle) {
         if self.output.refused.is_some() {
             return self.fail_deferred(handle);
         }
-        if !handle.has_duty {
+        let tree = &handle.tree;
+        if !tree.fate.settle() {
             return;
         }
-        if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(tree.input_index)) {
             stats.acked += 1;
-            stats.record_process(self.transfer.now_ns.saturating_sub(handle.received_ns), 1);
+            stats.record_process(self.transfer.now_ns.saturating_sub(tree.received_ns), 1);
         }
-        self.ack_tree(handle.tree.anchors(), handle.tree.children.get());
+        self.ack_tree(tree.anchors(), tree.fate.children.get());
     }
 
-    /// Fails every tree of the deferred tuple.
+    /// Fails every tree of the deferred tuple, unless it was acked or failed before.
     pub fn fail_deferred(&mut self, handle: AckHandle) {
-        if !handle.has_duty {
+        let tree = &handle.tree;
+        if !tree.fate.settle() {
             return;
         }
-        if let Some(stats) = self.inputs.get_mut(usize::from(handle.input_index)) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(tree.input_index)) {
             stats.failed += 1;
         }
-        self.fail_tree(handle.tree.anchors());
+        self.fail_tree(tree.anchors());
     }
 
     /// Starts the message time-out of the tuple's trees anew.
@@ -146,6 +152,14 @@ impl BoltCollector<'_> {
     /// Reports an error with this component and task; nothing fails.
     pub fn report_error(&mut self, error: impl std::fmt::Display) {
         self.output.reported.push(|| error.to_string());
+    }
+
+    /// As [`BoltCollector::report_error`], with an error that its maker has let go of.
+    #[cold]
+    pub(crate) fn report_failure(&mut self, error: BoxError) {
+        let mut error = Some(error);
+        self.output.reported.push(|| error.take().map(error_text).unwrap_or_default());
+        drop_safely(error);
     }
 
     /// Whether the subscribers have room. Emitting more than a call's worth without it costs memory, nothing else.

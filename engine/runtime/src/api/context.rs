@@ -10,6 +10,7 @@ use ringstorm_types::config::Config;
 use ringstorm_types::{ComponentId, ExecutorId, TaskId};
 
 use crate::core::failure::TaskFailure;
+use crate::core::reports::Reports;
 use crate::core::status::Event;
 use crate::local::EventSender;
 
@@ -89,6 +90,19 @@ impl TopologyContext {
     /// called from any thread. For a component after which there is no need to go on, such as one whose reader has left.
     pub fn stop_run(&self) {
         self.events.request_stop();
+    }
+
+    /// Reports errors of this task where there is no collector to do so, as in `close`. Nothing fails.
+    pub(crate) fn report_errors(&self, texts: impl IntoIterator<Item = String>) {
+        let mut reports = Reports::default();
+        texts.into_iter().for_each(|text| reports.push(|| text));
+        let task = u32::try_from(self.task.0).unwrap_or(0);
+        for text in reports.texts {
+            self.events.send(Event::Reported { component: self.component.to_string(), task, text });
+        }
+        if reports.more > 0 {
+            self.events.send(Event::MoreReported { count: reports.more });
+        }
     }
 
     /// Ends this process's run with an error of this task, which begins with what could not be done. Returns at once,

@@ -114,9 +114,14 @@ impl<F: FlatMap> FlatMapping<F> {
 
 impl<F> Drop for FlatMapping<F> {
     fn drop(&mut self) {
-        self.suspended = None;
+        let dropped = drop_safely(self.suspended.take());
         // SAFETY: the pointer comes from `Box::into_raw` in `new`; nothing points into it any more.
         drop(unsafe { Box::from_raw(self.bolt) });
+        if let Some(text) = dropped
+            && !std::thread::panicking()
+        {
+            panic!("the drop of its iterator {text}");
+        }
     }
 }
 
@@ -134,12 +139,14 @@ impl<F: FlatMap> CoreBolt for FlatMapping<F> {
             Ok(iterator) => iterator,
             Err(error) => {
                 collector.fail(input);
-                collector.report_error(error);
+                collector.report_failure(error);
                 return Ok(Step::Done);
             }
         };
         let mut puller = Puller(iterator);
         if puller.pull(Target::Input(collector, input)) {
+            // Before the ack: a panic in its drop fails the tuple.
+            drop(puller);
             if collector.output.refused.is_none() {
                 collector.ack(input);
             }
@@ -174,8 +181,12 @@ impl<F: FlatMap> CoreBolt for FlatMapping<F> {
             return Ok(Step::Suspended);
         }
         let Some(Suspended { iterator, handle }) = self.suspended.take() else { return Ok(Step::Done) };
-        drop(iterator);
-        match collector.output.refused.take() {
+        let refused = collector.output.refused.take();
+        if let Some(text) = drop_safely(iterator) {
+            collector.fail_deferred(handle);
+            return Err(format!("the drop of its iterator {text}").into());
+        }
+        match refused {
             None => collector.ack_deferred(handle),
             Some(text) => {
                 collector.fail_deferred(handle);

@@ -1,14 +1,16 @@
 //! What a bolt receives: a tuple read in place, the handle that acks it later, and the copy that outlives the call.
 //!
-//! Invariants: an [`Input`] never outlives its `execute` call (the borrow checker sees to it); a tuple is acked or
-//! failed at most once, since a handle is consumed by it and an input remembers it. A tuple that is neither acked nor
-//! failed nor kept times out, as in Storm.
+//! Invariants: an [`Input`] never outlives its `execute` call (the borrow checker sees to it). The input of a tuple and
+//! all of its handles are one and the same member of its trees: whichever of them a child is anchored to, and whichever of
+//! them is acked, what is acked stands for all children so far. A tuple is acked or failed once, by whichever comes first.
+//! One that never is times out, as in Storm.
 //!
 //! Threading: none of these leaves its thread; they are not `Send`.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use ringstorm_frame::{Anchors, ManyAnchors};
 use ringstorm_tuple::{FieldRef, Fields, Schema, Tuple, ViewError};
@@ -27,11 +29,53 @@ pub struct Source {
     pub schema: Schema,
 }
 
-/// The trees a tuple belongs to, and the XOR of the edges that were anchored to it since.
+/// The trees a tuple belongs to, and what has become of it in them.
 #[derive(Debug)]
 pub(crate) struct TreeState<'a> {
     pub(crate) anchors: Anchors<'a>,
+    fate: Fate,
+    /// What the handles share, once there is one: from then on it stands for `fate`.
+    shared: OnceCell<Rc<OwnedTree>>,
+}
+
+/// What has become of a tuple in its trees.
+#[derive(Debug, Default)]
+pub(crate) struct Fate {
+    /// The XOR of the edges that were anchored to it.
     pub(crate) children: Cell<u64>,
+    /// Acked or failed.
+    settled: Cell<bool>,
+}
+
+impl Fate {
+    /// Notes that the tuple is acked or failed. Returns whether it was not before: whoever gets `false` does nothing.
+    #[inline]
+    #[must_use]
+    pub(crate) fn settle(&self) -> bool {
+        !self.settled.replace(true)
+    }
+}
+
+impl<'a> TreeState<'a> {
+    pub(crate) fn new() -> Self {
+        Self { anchors: Anchors::None, fate: Fate::default(), shared: OnceCell::new() }
+    }
+
+    #[inline]
+    fn renew(&mut self, anchors: Anchors<'a>) {
+        self.anchors = anchors;
+        self.fate.children.set(0);
+        self.fate.settled.set(false);
+        if self.shared.get().is_some() {
+            self.shared = OnceCell::new();
+        }
+    }
+
+    /// Where edges of children are folded in, and whether the tuple is settled.
+    #[inline]
+    pub(crate) fn fate(&self) -> &Fate {
+        self.shared.get().map_or(&self.fate, |shared| &shared.fate)
+    }
 }
 
 /// A tuple read in place: borrowed, cheap to copy around, gone when the call ends.
@@ -146,8 +190,6 @@ pub struct Input<'a> {
     /// Which of the executor's inputs this counts for.
     pub(crate) input_index: u16,
     pub(crate) received_ns: u64,
-    /// Acked, failed or deferred: nothing more is to be done when `execute` returns.
-    pub(crate) settled: Cell<bool>,
     pub(crate) not_send: PhantomData<*mut ()>,
 }
 
@@ -164,23 +206,16 @@ impl<'a> Input<'a> {
     #[inline]
     pub(crate) fn renew(&mut self, payload: &'a [u8], anchors: Anchors<'a>) {
         self.tuple.payload = payload;
-        self.tree.anchors = anchors;
-        self.tree.children.set(0);
-        self.settled.set(false);
+        self.tree.renew(anchors);
     }
 
-    /// Takes the duty to ack from this call: the handle acks or fails the tuple later, from a later call.
+    /// A handle that acks or fails the tuple from a later call.
     ///
-    /// There is one duty. A handle that is taken after it, or after the tuple was acked or failed, can be anchored to,
-    /// but to ack or fail it does nothing.
+    /// The input and all handles of one tuple are the same: what is emitted anchored to one of them belongs to all, and
+    /// the first ack or fail of any of them counts, whereas later ones do nothing.
     pub fn defer(&self) -> AckHandle {
-        AckHandle {
-            has_duty: !self.settled.replace(true),
-            tree: OwnedTree::new(&self.tree),
-            input_index: self.input_index,
-            received_ns: self.received_ns,
-            not_send: PhantomData,
-        }
+        let shared = self.tree.shared.get_or_init(|| Rc::new(OwnedTree::new(self)));
+        AckHandle { tree: Rc::clone(shared) }
     }
 
     /// Copies the tuple so that it outlives the call, together with the duty to ack it.
@@ -189,15 +224,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Acks or fails a tuple after its `execute` call. Dropped unused, the tuple times out.
+/// Acks or fails a tuple after its `execute` call. When all handles are dropped unused, the tuple times out.
 #[derive(Debug)]
 pub struct AckHandle {
-    pub(crate) tree: OwnedTree,
-    /// Whether this is the handle that acks or fails the tuple.
-    pub(crate) has_duty: bool,
-    pub(crate) input_index: u16,
-    pub(crate) received_ns: u64,
-    not_send: PhantomData<*mut ()>,
+    pub(crate) tree: Rc<OwnedTree>,
 }
 
 /// A tuple copied out of its frame.
@@ -275,11 +305,13 @@ impl UnknownField {
     }
 }
 
-/// A tree state that outlives the frame it was read from.
+/// A tree state that outlives the frame it was read from: one for all handles of a tuple.
 #[derive(Debug)]
 pub(crate) struct OwnedTree {
     roots: OwnedRoots,
-    pub(crate) children: Cell<u64>,
+    pub(crate) fate: Fate,
+    pub(crate) input_index: u16,
+    pub(crate) received_ns: u64,
 }
 
 #[derive(Debug)]
@@ -291,8 +323,9 @@ enum OwnedRoots {
 }
 
 impl OwnedTree {
-    fn new(tree: &TreeState<'_>) -> Self {
-        let roots = match tree.anchors {
+    fn new(input: &Input<'_>) -> Self {
+        let TreeState { anchors, fate, .. } = &input.tree;
+        let roots = match *anchors {
             Anchors::None => OwnedRoots::None,
             Anchors::Derived { root, position } => OwnedRoots::Derived { root, position },
             Anchors::Pair { root, edge } => OwnedRoots::Pair { root, edge },
@@ -304,7 +337,8 @@ impl OwnedTree {
                 OwnedRoots::Many(bytes.into())
             }
         };
-        Self { roots, children: Cell::new(tree.children.get()) }
+        let fate = Fate { children: fate.children.clone(), settled: fate.settled.clone() };
+        Self { roots, fate, input_index: input.input_index, received_ns: input.received_ns }
     }
 
     pub(crate) fn anchors(&self) -> Anchors<'_> {

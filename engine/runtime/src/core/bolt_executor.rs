@@ -5,12 +5,10 @@
 //!
 //! Threading: belongs to one core.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ringstorm_frame::{Anchors, FrameReader, Run, RunCursor};
+use ringstorm_frame::{FrameReader, Run, RunCursor};
 use ringstorm_types::{ComponentId, ExecutorId};
 
 use crate::api::bolt::{CoreBolt, Step};
@@ -18,7 +16,7 @@ use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::{Input, Source, TreeState, TupleRef};
 use crate::core::bolt_failure::{ChunkFailure, Gone, call};
-use crate::core::failure::{Failures, TaskFailure, drop_safely, panic_text};
+use crate::core::failure::{Failures, TaskFailure, caught, drop_safely, error_text};
 use crate::core::gate::Gate;
 use crate::core::output::TaskOutput;
 use crate::core::stats::{InboxStats, InputStats};
@@ -34,6 +32,10 @@ const SLICE_NS: u64 = 20_000;
 /// Tuples between two clock readings at least and at most; the stride adapts to how long tuples take.
 const CHUNK_TUPLES_MIN: u32 = 16;
 const CHUNK_TUPLES_MAX: u32 = 128;
+
+/// Stands for an input that the bolt does not subscribe to, which only foreign bytes could name. Nothing else has this index
+/// but the ticks of a bolt that subscribes to as many streams as it may.
+const UNKNOWN_INPUT: u16 = u16::MAX;
 
 /// One task of a bolt.
 pub(crate) struct BoltTask {
@@ -266,7 +268,9 @@ impl BoltExecutor {
             return Stop::EndOfRun;
         };
         let key = (around.component_numbers[source_task as usize], run.stream());
-        let input_index = self.input_keys.iter().position(|known| *known == key).unwrap_or(usize::MAX);
+        let input_index = self.input_keys.iter().position(|known| *known == key).map_or(UNKNOWN_INPUT, |index| {
+            u16::try_from(index).expect("validation refuses bolts with more inputs than 16 bits can number")
+        });
         loop {
             if cursor.index() >= run.count() {
                 return Stop::EndOfRun;
@@ -300,7 +304,7 @@ impl BoltExecutor {
         cursor: &mut RunCursor,
         chunk: u32,
         source: &Source,
-        input_index: usize,
+        input_index: u16,
         transfer: &mut Transfer,
     ) -> Result<(), ChunkFailure> {
         let Self { tasks, inputs, gate, first_task, .. } = self;
@@ -308,15 +312,14 @@ impl BoltExecutor {
         let gate_version = transfer.gate_version;
         let mut input = Input {
             tuple: TupleRef { payload: &[], source, source_task: run.source() },
-            tree: TreeState { anchors: Anchors::None, children: Cell::new(0) },
-            input_index: input_index as u16,
+            tree: TreeState::new(),
+            input_index,
             received_ns: transfer.now_ns,
-            settled: Cell::new(false),
             not_send: PhantomData,
         };
         // Where the tuple lies whose call is running: read after a panic, which may have unwound anywhere in it.
         let mut open = *cursor;
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let result = caught(|| {
             // An only task and tuples of one size: nothing but the call itself between two calls.
             if let ([task], Some(size)) = (&mut tasks[..], run.plain_size()) {
                 let mut collector =
@@ -346,18 +349,20 @@ impl BoltExecutor {
                 }
             }
             Ok(())
-        }));
+        });
         result.unwrap_or_else(|panic| {
-            let text = format!("panicked: {}", panic_text(&*panic));
+            let text = format!("panicked: {panic}");
             // The same tuple again: what the call did to `input` may be half done.
             let tuple = run.next(&mut open);
             let task = tuple.map_or(0, |tuple| (tuple.target - first_task) as usize);
             if let (Some(tuple), Some(task)) = (tuple, tasks.get_mut(task)) {
+                // A handle that outlives the call has no say in it any more.
+                let _ = input.tree.fate().settle();
                 task.output.refused = None;
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
                 collector.fail_tree(tuple.anchors);
-                if let Some(stats) = collector.inputs.get_mut(input_index) {
+                if let Some(stats) = collector.inputs.get_mut(usize::from(input_index)) {
                     stats.failed += 1;
                 }
             }
@@ -366,7 +371,7 @@ impl BoltExecutor {
     }
 
     #[inline]
-    fn end_chunk(&mut self, input_index: usize, done: u64, transfer: &mut Transfer) {
+    fn end_chunk(&mut self, input_index: u16, done: u64, transfer: &mut Transfer) {
         let now_ns = crate::clock::now_ns();
         let elapsed_ns = now_ns - transfer.now_ns;
         transfer.now_ns = now_ns;
@@ -382,7 +387,7 @@ impl BoltExecutor {
             4_000.. => (4_000 / each_ns.max(1)).clamp(1, CHUNK_TUPLES_MIN.into()) as u32,
             _ => self.chunk_tuples,
         };
-        if let Some(stats) = self.inputs.get_mut(input_index) {
+        if let Some(stats) = self.inputs.get_mut(usize::from(input_index)) {
             stats.end_chunk(done, elapsed_ns);
         }
     }
@@ -395,19 +400,16 @@ impl BoltExecutor {
             }
             let Self { tasks, inputs, gate, .. } = self;
             let task = &mut tasks[index];
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let result = caught(|| {
                 let mut collector =
                     BoltCollector { transfer, output: &mut task.output, inputs, gate, not_send: PhantomData };
                 task.bolt.advance(&mut collector)
-            }));
+            });
             let refused = task.output.refused.take();
             let failure = match result {
                 Ok(Ok(_)) => refused.map(|text| ChunkFailure { task: index, text, rebuild: false }),
-                Ok(Err(error)) => Some(ChunkFailure { task: index, text: error.to_string(), rebuild: true }),
-                Err(panic) => {
-                    let text = format!("panicked: {}", panic_text(&*panic));
-                    Some(ChunkFailure { task: index, text, rebuild: true })
-                }
+                Ok(Err(error)) => Some(ChunkFailure { task: index, text: error_text(error), rebuild: true }),
+                Err(panic) => Some(ChunkFailure { task: index, text: format!("panicked: {panic}"), rebuild: true }),
             };
             if let Some(failure) = failure {
                 self.settle_failure(failure, transfer);
@@ -421,10 +423,10 @@ impl BoltExecutor {
     pub(crate) fn drop_tasks(&mut self) {
         let Self { tasks, failed, component, .. } = self;
         for task in tasks {
-            if let Some(text) = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone))) {
-                let (component, task) = (component.clone(), task.context.task);
-                failed.push(TaskFailure { component, task, text: format!("its drop {text}"), fatal: false });
-            }
+            let dropped = drop_safely(std::mem::replace(&mut task.bolt, Box::new(Gone)));
+            let texts = dropped.map(|text| format!("its drop {text}")).into_iter().chain(task.output.drop_groupings());
+            let (component, task) = (&*component, task.context.task);
+            failed.extend(texts.map(|text| TaskFailure { component: component.clone(), task, text, fatal: false }));
         }
     }
 
@@ -439,14 +441,14 @@ impl BoltExecutor {
         let Self { tasks, inputs, gate, failed, component, .. } = self;
         for task in tasks {
             let (bolt, output, context) = (&mut task.bolt, &mut task.output, &task.context);
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let result = caught(|| {
                 let mut collector = BoltCollector { transfer, output, inputs, gate, not_send: PhantomData };
                 call(&mut **bolt, context, &mut collector)
-            }));
+            });
             let text = match result {
                 Ok(Ok(())) => task.output.refused.take().map(|text| format!("{what}: {text}")),
-                Ok(Err(error)) => Some(format!("{what} failed: {error}")),
-                Err(panic) => Some(format!("{what} panicked: {}", panic_text(&*panic))),
+                Ok(Err(error)) => Some(format!("{what} failed: {}", error_text(error))),
+                Err(panic) => Some(format!("{what} panicked: {panic}")),
             };
             if let Some(text) = text {
                 failed.push(TaskFailure { component: component.clone(), task: context.task, text, fatal });

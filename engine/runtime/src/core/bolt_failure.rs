@@ -3,15 +3,15 @@
 //! Threading: belongs to one core.
 
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
 
 use crate::api::bolt::{CoreBolt, Step};
 use crate::api::collector::BoltCollector;
 use crate::api::context::TopologyContext;
 use crate::api::input::Input;
 use crate::core::bolt_executor::BoltExecutor;
-use crate::core::failure::{TaskFailure, drop_safely, rebuild_failed, too_often};
+use crate::core::failure::{TaskFailure, caught, drop_safely, error_text, rebuild_failed, too_often};
 use crate::core::transfer::Transfer;
+use crate::error::BoxError;
 
 impl BoltExecutor {
     /// Reports a failure and, where the task's memory is in doubt, rebuilds it.
@@ -37,13 +37,13 @@ impl BoltExecutor {
             text = format!("{text}; dropping the old one {dropped}");
         }
         let (context, bolt, factory) = (&task.context, &mut task.bolt, &self.factory);
-        let rebuilt = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let rebuilt = caught(|| {
             if fatal {
                 return Ok(());
             }
             *bolt = factory();
             bolt.prepare(context)
-        }));
+        });
         fatal |= rebuild_failed(&mut text, "rebuilding it", rebuilt);
         self.has_given_up |= fatal;
         let task = task.context.task;
@@ -86,7 +86,7 @@ pub(super) fn call(
     match bolt.execute(input, collector) {
         Ok(step) if collector.output.refused.is_none() => Ok(step),
         Ok(_) => Err(refused(task, input, collector)),
-        Err(error) => Err(failed(task, input, collector, &*error)),
+        Err(error) => Err(failed(task, input, collector, error)),
     }
 }
 
@@ -98,13 +98,8 @@ fn refused(task: usize, input: &Input<'_>, collector: &mut BoltCollector<'_>) ->
 }
 
 #[cold]
-fn failed(
-    task: usize,
-    input: &Input<'_>,
-    collector: &mut BoltCollector<'_>,
-    error: &(dyn std::error::Error + 'static),
-) -> ChunkFailure {
+fn failed(task: usize, input: &Input<'_>, collector: &mut BoltCollector<'_>, error: BoxError) -> ChunkFailure {
     collector.fail(input);
     collector.output.refused = None;
-    ChunkFailure { task, text: error.to_string(), rebuild: true }
+    ChunkFailure { task, text: error_text(error), rebuild: true }
 }

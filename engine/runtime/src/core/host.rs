@@ -11,6 +11,7 @@ use glommio::{LocalExecutorBuilder, Placement};
 use ringstorm_ring::{Doorbell, Parker};
 
 use crate::core::Core;
+use crate::core::failure::caught;
 
 /// The size of the memory that glommio registers for its own files, which are not used here.
 const IO_MEMORY_BYTES: usize = 64 << 10;
@@ -44,18 +45,17 @@ pub(crate) fn start(
             }
             core.run();
         };
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match host {
+        let result = caught(|| match host {
             Host::Thread => {
                 body();
                 Ok(())
             }
             Host::Pinned { cpu } => run_in_glommio(Placement::Fixed(cpu), &name, body),
             Host::Unbound => run_in_glommio(Placement::Unbound, &name, body),
-        }));
+        });
         ended(match result {
             Ok(Ok(())) => None,
-            Ok(Err(text)) => Some(text),
-            Err(panic) => Some(crate::core::failure::panic_text(&*panic).to_owned()),
+            Ok(Err(text)) | Err(text) => Some(text),
         });
     })
 }

@@ -15,6 +15,7 @@ use ringstorm_types::{StreamId, TaskId};
 
 use crate::api::anchor::Anchoring;
 use crate::api::emittable::{Emittable, counted, schema_shape};
+use crate::core::failure::drop_safely;
 use crate::core::grouper::Grouper;
 use crate::core::reports::{Reports, encode_text};
 use crate::core::transfer::{SendError, Transfer};
@@ -30,6 +31,11 @@ pub(crate) struct Route {
     pub(crate) in_cycle: bool,
     /// The cycle in words, for the report; empty when there is none.
     pub(crate) cycle_name: String,
+}
+
+/// A stream's position among those that its component declares, as frames number it.
+pub(crate) fn number_of_stream(position: usize) -> u16 {
+    u16::try_from(position).expect("validation refuses components with more streams than 16 bits can number")
 }
 
 /// One declared stream of a task.
@@ -85,14 +91,16 @@ pub(crate) trait Copies {
 /// Copies of a spout's tuple: edges derived from the root and the copy's position.
 pub(crate) struct SpoutCopies {
     pub(crate) root: RootId,
-    pub(crate) position: u16,
+    /// How many there are so far. More than 65,535 cannot be told apart by their positions: whoever emits them must not
+    /// have the root tracked.
+    pub(crate) count: u32,
 }
 
 impl Copies for SpoutCopies {
     #[inline]
     fn next<'s>(&mut self, _: &mut EdgeGenerator, _: &'s mut Vec<u8>) -> Anchors<'s> {
-        let position = self.position;
-        self.position += 1;
+        let position = u16::try_from(self.count).unwrap_or(u16::MAX);
+        self.count = self.count.saturating_add(1);
         Anchors::Derived { root: self.root.0, position }
     }
     fn tracked(&self) -> bool {
@@ -386,6 +394,30 @@ impl TaskOutput {
             error => error.to_string(),
         };
         self.refuse(format!("component {} could not emit to stream {stream}: {error}", self.component));
+    }
+
+    /// Refuses an emit with a message id, of which more copies were made than can be told apart.
+    #[cold]
+    pub(crate) fn refuse_copies(&mut self, stream_index: usize, count: u32) {
+        self.refuse(format!(
+            "component {} emitted a message to stream {} in {count} copies, of which a tree can have at most {}; have its \
+             groupings choose fewer tasks, or emit it without a message id",
+            self.component,
+            self.streams[stream_index].id,
+            u16::MAX
+        ));
+    }
+
+    /// Drops users' groupings, at the end, and says what went wrong with that.
+    pub(crate) fn drop_groupings(&mut self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for OutputStream { id, routes, .. } in &mut self.streams {
+            for route in routes.iter_mut().filter(|route| matches!(route.grouper, Grouper::Custom { .. })) {
+                let gone = std::mem::replace(&mut route.grouper, Grouper::Direct { tasks: Box::default() });
+                texts.extend(drop_safely(gone).map(|text| format!("the drop of a grouping of its stream {id} {text}")));
+            }
+        }
+        texts
     }
 
     pub(crate) fn refuse(&mut self, text: String) {

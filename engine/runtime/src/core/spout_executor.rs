@@ -5,14 +5,13 @@
 //!
 //! Threading: belongs to one core. The time-out buckets rotate once per executor and period, whatever its task count.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_acking::{FailReason, Outcome};
 use ringstorm_types::{ComponentId, ExecutorId, MessageId};
 
 use crate::api::spout::Spout;
-use crate::core::failure::{TaskFailure, drop_safely, panic_text};
+use crate::core::failure::{TaskFailure, caught, drop_safely, error_text};
 use crate::core::gate::Gate;
 use crate::core::spout_rebuild::Gone;
 use crate::core::spout_task::{SpoutStats, SpoutTask, Wait, WhyIdle, deliver};
@@ -152,11 +151,10 @@ impl SpoutExecutor {
         for index in 0..self.tasks.len() {
             let task = &mut self.tasks[index];
             let (spout, context) = (&mut task.spout, &task.context);
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| spout.open(context)));
-            let text = match result {
+            let text = match caught(|| spout.open(context)) {
                 Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.to_string(),
-                Err(panic) => format!("open panicked: {}", panic_text(&*panic)),
+                Ok(Err(error)) => error_text(error),
+                Err(panic) => format!("open panicked: {panic}"),
             };
             self.report(index, text, true);
         }
@@ -169,9 +167,11 @@ impl SpoutExecutor {
     /// Drops the code of each task, at the end.
     pub(crate) fn drop_tasks(&mut self) {
         for index in 0..self.tasks.len() {
-            let spout = std::mem::replace(&mut self.tasks[index].spout, Box::new(Gone));
-            if let Some(text) = drop_safely(spout) {
-                self.report(index, format!("its drop {text}"), false);
+            let task = &mut self.tasks[index];
+            let dropped = drop_safely(std::mem::replace(&mut task.spout, Box::new(Gone)));
+            let of_groupings = task.output.drop_groupings();
+            for text in dropped.map(|text| format!("its drop {text}")).into_iter().chain(of_groupings) {
+                self.report(index, text, false);
             }
         }
     }
@@ -191,9 +191,8 @@ impl SpoutExecutor {
     fn call_each(&mut self, what: &str, mut call: impl FnMut(&mut (dyn Spout + 'static))) {
         for index in 0..self.tasks.len() {
             let spout = &mut *self.tasks[index].spout;
-            if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| call(spout))) {
-                let text = format!("{what} panicked: {}", panic_text(&*panic));
-                self.report(index, text, false);
+            if let Err(panic) = caught(|| call(spout)) {
+                self.report(index, format!("{what} panicked: {panic}"), false);
             }
         }
     }
@@ -278,7 +277,7 @@ impl SpoutExecutor {
         let gate_version = transfer.gate_version;
         let Self { tasks, max_pending, why_idle, stats, next_task, may_wait, .. } = self;
         let max_pending = *max_pending;
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let result = caught(|| {
             while emitted < chunk {
                 let (before, first) = (emitted, std::mem::take(next_task));
                 for (index, task) in tasks.iter_mut().enumerate().skip(first) {
@@ -306,7 +305,7 @@ impl SpoutExecutor {
                 }
             }
             Ok(true)
-        }));
+        });
         for task in &mut self.tasks {
             task.tracker.flush(transfer);
             self.finished_now |= std::mem::take(&mut task.finished_now);
@@ -314,9 +313,9 @@ impl SpoutExecutor {
         let failed = match result {
             Ok(Ok(go_on)) => return (emitted, go_on && self.gate.is_open(transfer)),
             Ok(Err(text)) => text,
-            Err(panic) => format!("panicked: {}", panic_text(&*panic)),
+            Err(panic) => format!("panicked: {panic}"),
         };
-        self.rebuild(running, failed, transfer);
+        self.rebuild(running, failed, 0, transfer);
         (emitted + 1, false)
     }
 
@@ -326,10 +325,8 @@ impl SpoutExecutor {
             let index = (task - self.first_task) as usize;
             let stats = &mut self.stats;
             let Some(task) = self.tasks.get_mut(index) else { continue };
-            let result = std::panic::catch_unwind(AssertUnwindSafe(|| deliver(task, stats, *outcome, transfer.now_ns)));
-            if let Err(panic) = result {
-                let text = format!("panicked in ack or fail: {}", panic_text(&*panic));
-                self.rebuild(index, text, transfer);
+            if let Err(panic) = caught(|| deliver(task, stats, *outcome, transfer.now_ns)) {
+                self.rebuild(index, format!("panicked in ack or fail: {panic}"), 0, transfer);
             }
         }
         self.outcomes = outcomes;
@@ -350,13 +347,12 @@ impl SpoutExecutor {
         for index in 0..self.tasks.len() {
             let task = &mut self.tasks[index];
             let mut expired = Vec::new();
-            more |= task.tracker.pending.expire_slice(EXPIRED_PER_TURN, |root, id| expired.push((root, MessageId(id))));
-            for (root, id) in expired {
+            more |= task.tracker.pending.expire_slice(EXPIRED_PER_TURN, |root, id| {
                 transfer.folder.forget(root);
-                self.stats.failed += 1;
-                self.stats.timed_out += 1;
-                self.tell_failed(index, id, FailReason::TimedOut, transfer);
-            }
+                expired.push(MessageId(id));
+            });
+            self.stats.timed_out += expired.len() as u64;
+            self.tell_failed(index, &expired, FailReason::TimedOut, transfer);
         }
         self.expiring = more;
     }
@@ -370,22 +366,27 @@ impl SpoutExecutor {
             let task = &mut self.tasks[index];
             task.tracker.flush(transfer);
             let mut lost = Vec::new();
-            task.tracker.pending.drain_where(|_| true, |root, id| lost.push((root, MessageId(id))));
-            for (root, id) in lost {
-                transfer.folder.forget(root);
-                self.stats.failed += 1;
-                self.tell_failed(index, id, FailReason::Lost { worker: worker as u64 }, transfer);
-            }
+            task.tracker.pending.drain_where(
+                |_| true,
+                |root, id| {
+                    transfer.folder.forget(root);
+                    lost.push(MessageId(id));
+                },
+            );
+            self.tell_failed(index, &lost, FailReason::Lost { worker: worker as u64 }, transfer);
         }
     }
 
-    fn tell_failed(&mut self, index: usize, id: MessageId, reason: FailReason, transfer: &mut Transfer) {
-        let task = &mut self.tasks[index];
-        task.wait = Wait::Ready;
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| task.spout.fail(id, reason)));
-        if let Err(panic) = result {
-            let text = format!("panicked in fail: {}", panic_text(&*panic));
-            self.rebuild(index, text, transfer);
+    /// Tells a task of messages that are not pending any more. Those that a task which fails over it has not heard of are
+    /// left to its source: they mean nothing to the one in its place.
+    fn tell_failed(&mut self, index: usize, ids: &[MessageId], reason: FailReason, transfer: &mut Transfer) {
+        self.stats.failed += ids.len() as u64;
+        for (told, id) in ids.iter().enumerate() {
+            let task = &mut self.tasks[index];
+            task.wait = Wait::Ready;
+            if let Err(panic) = caught(|| task.spout.fail(*id, reason)) {
+                return self.rebuild(index, format!("panicked in fail: {panic}"), ids.len() - told - 1, transfer);
+            }
         }
     }
 

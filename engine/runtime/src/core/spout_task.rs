@@ -12,7 +12,7 @@ use ringstorm_types::MessageId;
 use crate::api::collector::SpoutCollector;
 use crate::api::context::TopologyContext;
 use crate::api::spout::{Next, Spout};
-use crate::core::failure::Failures;
+use crate::core::failure::{Failures, error_text};
 use crate::core::output::TaskOutput;
 use crate::core::stats::LazyHistogram;
 use crate::core::tracker::Tracker;
@@ -109,7 +109,7 @@ impl SpoutTask {
         let next = loop {
             let next = spout.next_tuple(&mut collector);
             if !matches!(next, Ok(Next::Emitted)) {
-                break next.map_err(|error| error.to_string())?;
+                break next.map_err(error_text)?;
             }
             *emitted += 1;
             // Pending is looked at before each call, so that a call that emits much overshoots by itself alone.

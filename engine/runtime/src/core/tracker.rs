@@ -80,9 +80,9 @@ impl Tracker {
             let refused = output.refused.is_some();
             return self.settle(id, refused.then_some(FailReason::FailedBy { task: output.task }));
         };
-        let mut copies = SpoutCopies { root, position: 0 };
+        let mut copies = SpoutCopies { root, count: 0 };
         output.emit(transfer, stream_index, tuple, &mut copies);
-        self.track(output, transfer, root, copies.position, id);
+        self.track(output, transfer, stream_index, copies, id);
     }
 
     /// As [`Tracker::emit`], to one task of a direct stream.
@@ -100,13 +100,24 @@ impl Tracker {
             let refused = output.refused.is_some();
             return self.settle(id, refused.then_some(FailReason::FailedBy { task: output.task }));
         };
-        let mut copies = SpoutCopies { root, position: 0 };
+        let mut copies = SpoutCopies { root, count: 0 };
         output.emit_direct(transfer, target, stream_index, tuple, &mut copies);
-        self.track(output, transfer, root, copies.position, id);
+        self.track(output, transfer, stream_index, copies, id);
     }
 
     #[inline]
-    fn track(&mut self, output: &TaskOutput, transfer: &mut Transfer, root: RootId, positions: u16, id: MessageId) {
+    fn track(
+        &mut self,
+        output: &mut TaskOutput,
+        transfer: &mut Transfer,
+        stream_index: usize,
+        SpoutCopies { root, count }: SpoutCopies,
+        id: MessageId,
+    ) {
+        let positions = u16::try_from(count).unwrap_or_else(|_| {
+            output.refuse_copies(stream_index, count);
+            u16::MAX
+        });
         if output.refused.is_some() {
             // Copies that did leave belong to a root that nobody tracks: whatever is acked of them is ignored.
             transfer.folder.forget(root);

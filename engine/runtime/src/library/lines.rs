@@ -112,7 +112,9 @@ impl Spout for LineSpout {
     }
 
     fn close(&mut self) {
-        self.reading = None;
+        if let Some(mut reading) = self.reading.take() {
+            reading.close();
+        }
     }
 }
 

@@ -161,6 +161,8 @@ pub struct ReplayingSpout<S: Source> {
     ended: bool,
     /// This task, which is named as the one that failed a tuple that could not be emitted.
     task: u32,
+    /// There once it is open.
+    context: Option<TopologyContext>,
     /// Texts of dead letters that were not reported yet.
     reports: Vec<String>,
     counts: ReplayCounts,
@@ -186,6 +188,7 @@ impl<S: Source> ReplayingSpout<S> {
             retries: Retries::new(policy),
             ended: false,
             task: 0,
+            context: None,
             reports: Vec::new(),
             counts: ReplayCounts::default(),
         }
@@ -232,6 +235,7 @@ impl<S: Source> Spout for ReplayingSpout<S> {
 
     fn open(&mut self, context: &TopologyContext) -> Result {
         self.task = u32::try_from(context.task().0).unwrap_or(0);
+        self.context = Some(context.clone());
         self.source.open(context)
     }
 
@@ -278,6 +282,10 @@ impl<S: Source> Spout for ReplayingSpout<S> {
     }
 
     fn close(&mut self) {
+        // What has failed since the last call of `next_tuple`, such as during the drain of a stop.
+        if let Some(context) = &self.context {
+            context.report_errors(self.reports.drain(..));
+        }
         self.source.close(self.counts);
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::local::EventSender;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeGenerator, Folder, RootId};
@@ -17,14 +16,14 @@ use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
 use crate::core::control::ControlBatch;
-use crate::core::failure::panic_text;
+use crate::core::failure::caught;
 use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;
 use crate::core::grouper::Grouper;
 use crate::core::host::Host;
 use crate::core::link::{Feeder, Inbound, Link, RingWay, Way};
 use crate::core::outlet::{FramePool, Outlet};
-use crate::core::output::{OutputStream, Route, TaskOutput};
+use crate::core::output::{OutputStream, Route, TaskOutput, number_of_stream};
 use crate::core::reports::Reports;
 use crate::core::shuffle::Shuffle;
 use crate::core::small_random::SmallRandom;
@@ -181,8 +180,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
 
 /// Has a component's code make something. A panic of it ends the core, and then it is known whose it was.
 fn make<T>(component: &ComponentId, factory: impl FnOnce() -> T) -> T {
-    std::panic::catch_unwind(AssertUnwindSafe(factory))
-        .unwrap_or_else(|panic| panic!("a factory of component {component} panicked: {}", panic_text(&*panic)))
+    caught(factory).unwrap_or_else(|text| panic!("a factory of component {component} panicked: {text}"))
 }
 
 struct CoreBuilder<'a> {
@@ -320,7 +318,7 @@ impl CoreBuilder<'_> {
                 })
                 .collect();
             let (schema, direct) = (declared.schema.clone(), declared.output.direct);
-            streams.push(OutputStream::new(stream.clone(), stream_number as u16, schema, direct, routes));
+            streams.push(OutputStream::new(stream.clone(), number_of_stream(stream_number), schema, direct, routes));
         }
         // Emits to the default stream find it at once.
         match streams.iter().position(|stream| &*stream.id == ringstorm_types::DEFAULT_STREAM) {
@@ -486,7 +484,7 @@ impl CoreBuilder<'_> {
             let part = blueprint.built.parts.get(&input.component);
             let stream = part.and_then(|part| part.streams.keys().position(|stream| *stream == input.stream));
             if let (Some(number), Some(stream)) = (number, stream) {
-                keys.insert((number as u32, stream as u16), ());
+                keys.insert((number as u32, number_of_stream(stream)), ());
             }
         }
         if ticks {

@@ -8,10 +8,10 @@
 //! Threading: fed by the coordinator. Errors: a listener that panics is not called again, as the run has done nothing
 //! wrong; without a thread to be had nobody listens.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
+use crate::core::failure::caught;
 use crate::report::ErrorReport;
 
 /// Called with each error as it happens.
@@ -39,7 +39,7 @@ impl ErrorThread {
                 // Ends when the coordinator is done; the sender that it drops says so.
                 let _over = tell_over;
                 for error in queue {
-                    if std::panic::catch_unwind(AssertUnwindSafe(|| listener(&error))).is_err() {
+                    if caught(|| listener(&error)).is_err() {
                         return;
                     }
                 }

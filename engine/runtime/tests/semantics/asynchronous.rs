@@ -1,15 +1,12 @@
-//! Components that await.
+//! Bolts that await.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringstorm_runtime::side_runtime::sleep;
-use ringstorm_runtime::{
-    AsyncBolt, AsyncEmitter, AsyncSpout, Declarer, FailReason, Next, Outcome, Result, TopologyBuilder, TupleCopy,
-};
-use ringstorm_types::MessageId;
+use ringstorm_runtime::{AsyncBolt, AsyncEmitter, Declarer, FailReason, Outcome, Result, TopologyBuilder, TupleCopy};
 
 use crate::harness::*;
 
@@ -29,7 +26,20 @@ enum Fate {
     PanicAtOnce,
     BadEmit,
     PanicInDrop,
+    BadError,
 }
+
+/// An error that cannot be shown.
+#[derive(Debug)]
+struct BadError;
+
+impl std::fmt::Display for BadError {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("not to be shown");
+    }
+}
+
+impl std::error::Error for BadError {}
 
 struct PanicsInDrop(bool);
 
@@ -57,6 +67,7 @@ impl AsyncBolt for Sleepy {
             match fate {
                 Fate::Ok | Fate::PanicAtOnce | Fate::PanicInDrop => Ok(()),
                 Fate::Err => Err("no answer".into()),
+                Fate::BadError => Err(BadError.into()),
                 Fate::Panic => panic!("a bad answer"),
                 Fate::BadEmit => {
                     emitter.emit_to("ghost", &Number { value });
@@ -147,6 +158,58 @@ fn a_panic_of_the_bolt_itself_fails_what_its_jobs_held() {
     assert_eq!(error_count(&ran.report), 1, "{:?}", ran.report.errors);
 }
 
+/// Its error is user code too.
+#[test]
+fn a_job_whose_error_cannot_be_shown_fails_its_tuple_at_once() {
+    let fate = |value| if value == 5 { Fate::BadError } else { Fate::Ok };
+    let ran = run_sleepy(10, 4, |_| Duration::from_millis(1), fate);
+    assert_drained(&ran.report);
+    ran.journal.assert_one_word_per_emit();
+    assert!(
+        matches!(ran.journal.fates()[&5].fails[..], [FailReason::FailedBy { .. }]),
+        "{:?}",
+        ran.journal.fates()[&5]
+    );
+    assert_eq!(ran.journal.fails(), 1, "the task was rebuilt");
+    let errors = errors_of(&ran.report, "sleepy");
+    assert!(errors.len() == 1 && errors[0].contains("not to be shown"), "{errors:?}");
+}
+
+/// All jobs are dropped, whatever the drops of some of them do, even if another panic is on its way.
+#[test]
+fn jobs_that_are_left_at_the_end_may_all_panic_in_their_drops() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a bad end");
+        }
+    }
+    struct Waits(Arc<AtomicU64>);
+    impl AsyncBolt for Waits {
+        fn execute(&mut self, _: TupleCopy, _: AsyncEmitter) -> impl Future<Output = Result> + 'static {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let bomb = Bomb;
+            async move {
+                std::future::pending::<()>().await;
+                drop(bomb);
+                Ok(())
+            }
+        }
+    }
+    let jobs = Arc::<AtomicU64>::default();
+    let mut topology = TopologyBuilder::new();
+    let seq = Seq::untracked(3);
+    topology.spout("numbers", move || seq.clone());
+    let shared = Arc::clone(&jobs);
+    topology.async_bolt("waits", 8, move || Waits(Arc::clone(&shared))).shuffle_grouping("numbers");
+    let running = start(topology, &config(&[("ringstorm.drain.timeout.secs", 0.2.into())]));
+    wait_for("the jobs", || jobs.load(Ordering::Relaxed) == 3);
+    running.request_stop();
+    let report = finish(running);
+    assert_eq!((report.in_flight, report.cores_left_behind, error_count(&report)), (3, 0, 1), "{:?}", report.errors);
+    assert!(errors_of(&report, "waits")[0].contains("its drop panicked"), "{:?}", report.errors);
+}
+
 #[test]
 fn a_job_whose_drop_panics_has_a_fate_all_the_same() {
     let fate = |value| if value == 5 { Fate::PanicInDrop } else { Fate::Ok };
@@ -205,161 +268,35 @@ fn a_sleeping_job_does_not_hold_its_core() {
     assert!(slowest < Some(Duration::from_millis(400)), "{slowest:?}");
 }
 
-/// A spout that awaits a channel filled by another thread.
-struct Awaiting {
-    numbers: Arc<Mutex<Shared>>,
-    journal: Arc<Journal>,
-    again: Vec<u64>,
-}
-
-#[derive(Default)]
-struct Shared {
-    ready: Vec<u64>,
-    closed: bool,
-    waker: Option<std::task::Waker>,
-}
-
-impl AsyncSpout for Awaiting {
-    fn declare(&self, declarer: &mut Declarer) {
-        declarer.emits::<Number>();
-    }
-    #[expect(clippy::manual_async_fn, reason = "the trait asks for a static future")]
-    fn next_tuple(mut self, emitter: AsyncEmitter) -> impl Future<Output = (Self, Result<Next>)> + 'static {
-        async move {
-            let values = match std::mem::take(&mut self.again) {
-                again if !again.is_empty() => again,
-                _ => {
-                    std::future::poll_fn(|context| {
-                        let mut shared = self.numbers.lock().unwrap();
-                        if shared.ready.is_empty() && !shared.closed {
-                            shared.waker = Some(context.waker().clone());
-                            return std::task::Poll::Pending;
-                        }
-                        std::task::Poll::Ready(std::mem::take(&mut shared.ready))
-                    })
-                    .await
-                }
-            };
-            if values.is_empty() {
-                return (self, Ok(Next::Finished));
-            }
-            for value in values {
-                self.journal.emitted(value);
-                emitter.emit_with_id(MessageId(value), &Number { value });
-            }
-            (self, Ok(Next::Emitted))
-        }
-    }
-    fn ack(&mut self, id: MessageId) {
-        self.journal.acked(id.0);
-    }
-    fn fail(&mut self, id: MessageId, reason: FailReason) {
-        self.journal.failed(id.0, reason);
-        self.again.push(id.0);
-    }
-}
-
+/// A clone of an emitter is of no use to another job: what is emitted with it is not lost silently.
 #[test]
-fn a_spout_awaits_other_threads_and_hears_of_fates() {
-    let (journal, shared) = (Arc::<Journal>::default(), Arc::<Mutex<Shared>>::default());
-    let mut topology = TopologyBuilder::new();
-    let (for_spout, its_journal) = (Arc::clone(&shared), Arc::clone(&journal));
-    topology.async_spout("awaiting", move || Awaiting {
-        numbers: Arc::clone(&for_spout),
-        journal: Arc::clone(&its_journal),
-        again: Vec::new(),
-    });
-    let moody = || {
-        let mut failed = std::collections::HashSet::new();
-        ends(move |input, collector| {
-            let value = input.view::<Number>()?.value();
-            if value % 10 == 0 && failed.insert(value) {
-                collector.fail(input);
-            } else {
-                collector.ack(input);
-            }
-            Ok(())
-        })
-    };
-    topology.bolt("moody", moody).shuffle_grouping("awaiting");
-    let running = start(topology, &config(&[]));
-    let started = Instant::now();
-    for value in 0..500 {
-        let waker = {
-            let mut shared = shared.lock().unwrap();
-            shared.ready.push(value);
-            shared.waker.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        if value % 50 == 0 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-    let waker = {
-        let mut shared = shared.lock().unwrap();
-        shared.closed = true;
-        shared.waker.take()
-    };
-    if let Some(waker) = waker {
-        waker.wake();
-    }
-    assert_clean(&finish(running));
-    assert!(started.elapsed() < Duration::from_secs(10));
-    journal.assert_all_acked_in_the_end(500);
-    assert_eq!(journal.fails(), 50);
-}
-
-/// What an asynchronous spout cannot emit fails its message and nothing else: the spout is not rebuilt.
-#[test]
-fn a_bad_emit_of_an_awaiting_spout_fails_its_message() {
-    struct Bad(u64, Arc<Journal>);
-    impl AsyncSpout for Bad {
+fn emits_with_the_emitter_of_an_earlier_job_are_refused_and_counted() {
+    #[derive(Default)]
+    struct Keeps(Option<AsyncEmitter>);
+    impl AsyncBolt for Keeps {
         fn declare(&self, declarer: &mut Declarer) {
-            declarer.fields(["value"]);
+            declarer.emits::<Number>();
         }
-        #[expect(clippy::manual_async_fn, reason = "the trait asks for a static future")]
-        fn next_tuple(mut self, emitter: AsyncEmitter) -> impl Future<Output = (Self, Result<Next>)> + 'static {
+        fn execute(&mut self, input: TupleCopy, emitter: AsyncEmitter) -> impl Future<Output = Result> + 'static {
+            let first = self.0.get_or_insert_with(|| emitter.clone()).clone();
             async move {
-                let id = self.0;
-                self.0 += 1;
-                if id == 4 {
-                    return (self, Ok(Next::Finished));
-                }
-                self.1.emitted(id);
-                match id {
-                    0 => emitter.emit_with_id(MessageId(id), &Number { value: 0 }),
-                    1 => {
-                        let mut deep = ringstorm_tuple::Value::Null;
-                        for _ in 0..100 {
-                            deep = ringstorm_tuple::Value::List(vec![deep]);
-                        }
-                        emitter.emit_with_id(MessageId(id), &ringstorm_tuple::Values(vec![deep]));
-                    }
-                    2 => emitter.emit_with_id(MessageId(id), &ringstorm_tuple::values![1, 2]),
-                    _ => emitter.emit_with_id(MessageId(id), &ringstorm_tuple::values![1]),
-                }
-                (self, Ok(Next::Emitted))
+                let value = input.tuple().view::<Number>()?.value();
+                first.emit(&Number { value });
+                first.emit(&Number { value });
+                Ok(())
             }
         }
-        fn ack(&mut self, id: MessageId) {
-            self.1.acked(id.0);
-        }
-        fn fail(&mut self, id: MessageId, reason: FailReason) {
-            self.1.failed(id.0, reason);
-        }
     }
-    let journal = Arc::<Journal>::default();
+    let (journal, rows) = (Arc::<Journal>::default(), Arc::<Rows>::default());
     let mut topology = TopologyBuilder::new();
-    let shared = Arc::clone(&journal);
-    topology.async_spout("bad", move || Bad(0, Arc::clone(&shared)));
-    topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("bad");
+    let seq = Seq::new(3, &journal);
+    topology.spout("numbers", move || seq.clone());
+    topology.async_bolt("keeps", 1, Keeps::default).shuffle_grouping("numbers");
+    topology.bolt("sink", sink(&rows)).shuffle_grouping("keeps");
     let report = run(topology, &config(&[]));
     assert_drained(&report);
-    journal.assert_one_word_per_emit();
-    assert_eq!((journal.acks(), journal.fails()), (1, 3));
-    let errors = errors_of(&report, "bad");
-    assert!(errors.len() == 3 && errors.iter().all(|text| !text.contains("rebuilt")), "{errors:?}");
-    assert!(errors.iter().any(|text| text.contains("deep")), "{errors:?}");
+    journal.assert_all_acked_once(3);
+    assert_eq!(rows.values(), [0, 0]);
+    let errors = errors_of(&report, "keeps");
+    assert!(errors.len() == 2 && errors.iter().all(|text| text.contains("2 emits were refused")), "{errors:?}");
 }

@@ -200,3 +200,48 @@ fn a_resting_iterator_may_be_stopped() {
     assert!(!report.drained && report.pending > 0 && report.in_flight > 0, "{report:#?}");
     assert_eq!(report.cores_left_behind, 0);
 }
+
+/// An iterator whose drop panics fails its line at once, whether it has rested in between or not.
+#[test]
+fn a_panic_in_the_drop_of_the_iterator_fails_its_line_at_once() {
+    struct Bad<'a> {
+        line: u64,
+        words: std::str::Split<'a, char>,
+    }
+    impl<'a> Iterator for Bad<'a> {
+        type Item = Word<'a>;
+        fn next(&mut self) -> Option<Word<'a>> {
+            self.words.next().map(|word| Word { word })
+        }
+    }
+    impl Drop for Bad<'_> {
+        fn drop(&mut self) {
+            assert!(self.line != 3 || std::thread::panicking(), "a bad end");
+        }
+    }
+    struct Splits;
+    impl FlatMap for Splits {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Word<'_>>();
+        }
+        fn flat_map<'a>(&'a mut self, input: TupleRef<'a>) -> Result<impl Iterator<Item = impl Tuple + 'a> + 'a> {
+            let line = input.view::<Line<'a>>()?;
+            let text: &'a str = line.text();
+            Ok(Bad { line: line.number(), words: text.split(' ') })
+        }
+    }
+    for words in [5, 5000] {
+        let journal = Arc::<Journal>::default();
+        let mut topology = TopologyBuilder::new();
+        let shared = Arc::clone(&journal);
+        topology.spout("lines", move || Lines { next: 0, count: 10, words, journal: Arc::clone(&shared) });
+        topology.flat_map("split", || Splits).shuffle_grouping("lines");
+        topology.bolt("sink", || slow(Duration::ZERO)).shuffle_grouping("split");
+        let report = run(topology, &config(&[("topology.enable.message.timeouts", false.into())]));
+        assert_drained(&report);
+        journal.assert_one_word_per_emit();
+        assert_eq!((journal.fails(), journal.fates()[&3].fails.len()), (1, 1), "{words} words");
+        let errors = errors_of(&report, "split");
+        assert!(errors.len() == 1 && errors[0].contains("a bad end") && errors[0].contains("rebuilt"), "{errors:?}");
+    }
+}

@@ -5,17 +5,21 @@
 #[path = "../harness/lib.rs"]
 mod harness;
 
+mod async_spouts;
 mod asynchronous;
 mod bad_emits;
 mod blocking;
 mod bolt_failures;
+mod copies;
 mod cycles;
 mod debugging;
+mod deferring;
 mod evenness;
 mod flat_map;
 mod flushing;
 mod forwarding;
 mod grouping;
+mod hostile_code;
 mod joins;
 mod large;
 mod lifecycle;

@@ -285,3 +285,47 @@ fn the_last_message_may_be_refused_and_replayed() {
         journal.assert_all_acked_in_the_end(1);
     }
 }
+
+/// What a task had pending when it was rebuilt is its source's: the one in its place does not hear of it.
+#[test]
+fn a_rebuilt_spout_hears_nothing_of_what_its_predecessor_emitted() {
+    struct Once {
+        is_first: bool,
+        next: u64,
+        fails: Arc<Mutex<Vec<(bool, u64)>>>,
+    }
+    impl Spout for Once {
+        fn declare(&self, declarer: &mut Declarer) {
+            declarer.emits::<Number>();
+        }
+        fn next_tuple(&mut self, collector: &mut SpoutCollector<'_>) -> Result<Next> {
+            if !self.is_first || self.next == 100 {
+                return Ok(Next::Finished);
+            }
+            collector.emit_with_id(MessageId(self.next), &Number { value: self.next });
+            self.next += 1;
+            Ok(Next::Emitted)
+        }
+        fn fail(&mut self, id: MessageId, _: FailReason) {
+            self.fails.lock().unwrap().push((self.is_first, id.0));
+            assert!(self.fails.lock().unwrap().len() < 3, "cannot fail");
+        }
+    }
+    let (fails, made) = (Arc::<Mutex<Vec<(bool, u64)>>>::default(), AtomicU64::new(0));
+    let mut topology = TopologyBuilder::new();
+    let shared = Arc::clone(&fails);
+    topology.spout("once", move || {
+        // The first instance only declares.
+        let is_first = made.fetch_add(1, Ordering::Relaxed) == 1;
+        Once { is_first, next: 0, fails: Arc::clone(&shared) }
+    });
+    topology.bolt("mute", mute).shuffle_grouping("once");
+    let report = run(topology, &config(&[("topology.message.timeout.secs", 1.into())]));
+    assert_drained(&report);
+    let fails = fails.lock().unwrap();
+    assert!(fails.len() == 3 && fails.iter().all(|(is_first, _)| *is_first), "{fails:?}");
+    let errors = errors_of(&report, "once");
+    assert!(errors.len() == 1 && errors[0].contains("97 messages that were pending are left"), "{errors:?}");
+    let failed: u64 = report.snapshots.iter().flat_map(|core| &core.executors).map(|executor| executor.failed).sum();
+    assert_eq!(failed, 100);
+}

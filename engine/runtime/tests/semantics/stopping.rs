@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ringstorm_runtime::library::{LineSpout, RetryPolicy, channel};
 use ringstorm_runtime::{
     Bolt, BoltCollector, Declarer, Input, LocalOptions, Next, Outcome, Result, Spout, SpoutCollector, TopologyBuilder,
 };
@@ -283,4 +284,48 @@ fn topology_of(seq: Seq) -> TopologyBuilder {
     };
     topology.bolt("sink", ack).shuffle_grouping("numbers");
     topology
+}
+
+/// What fails during the drain, when no spout is asked for tuples any more, is reported all the same.
+#[test]
+fn messages_that_fail_during_the_drain_of_a_stop_are_reported() {
+    let fails_when_stopped = |add: &dyn Fn(&mut TopologyBuilder)| {
+        let (entered, leave) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let mut topology = TopologyBuilder::new();
+        add(&mut topology);
+        let (its_entered, its_leave) = (Arc::clone(&entered), Arc::clone(&leave));
+        let bolt = move || {
+            let (entered, leave) = (Arc::clone(&its_entered), Arc::clone(&its_leave));
+            ends(move |input, collector| {
+                entered.store(true, Ordering::Relaxed);
+                while !leave.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                collector.fail(input);
+                Ok(())
+            })
+        };
+        topology.bolt("fails", bolt).blocking().shuffle_grouping("source");
+        let running = start(topology, &config(&[]));
+        wait_for("the tuple", || entered.load(Ordering::Relaxed));
+        running.request_stop();
+        // The spout's core is told of the stop before the bolt is let go.
+        std::thread::sleep(Duration::from_millis(200));
+        leave.store(true, Ordering::Relaxed);
+        let report = finish(running);
+        assert_eq!((report.outcome.clone(), report.drained), (Outcome::Stopped, true), "{report:#?}");
+        errors_of(&report, "source").join("; ")
+    };
+    let (sender, numbers) = channel(8);
+    sender.send(Number { value: 7 }).unwrap();
+    let of_channel = fails_when_stopped(&|topology| drop(topology.spout("source", numbers.clone())));
+    assert!(of_channel.contains("a message was given up after 1 failures"), "{of_channel}");
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, b"one line\n").unwrap();
+    let path = file.path().to_owned();
+    let of_lines = fails_when_stopped(&|topology| {
+        let path = path.clone();
+        topology.spout("source", move || LineSpout::new(&path).retries(RetryPolicy::none()));
+    });
+    assert!(of_lines.contains("the line at byte 0 of") && of_lines.contains("was given up"), "{of_lines}");
 }

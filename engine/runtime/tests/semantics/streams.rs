@@ -342,3 +342,27 @@ fn a_long_chain_completes() {
         assert_eq!(rows.all().iter().map(|row| row.value).collect::<Vec<_>>(), (0..300).collect::<Vec<_>>());
     }
 }
+
+/// The last of very many streams is read as itself.
+#[test]
+fn the_last_of_very_many_streams_is_not_taken_for_the_first() {
+    let rows = Arc::<Rows>::default();
+    let mut topology = TopologyBuilder::new();
+    let streams = |declarer: &mut Declarer| {
+        for number in 0..65_535 {
+            declarer.emits_to::<Number>(&format!("s{number:05}"));
+        }
+    };
+    topology.spout("numbers", || Seq::untracked(1));
+    let bolt = move || {
+        emits(streams, |input, collector| {
+            collector.emit_to("s65534", input, &Number { value: 7 });
+            collector.ack(input);
+            Ok(())
+        })
+    };
+    topology.bolt("many", bolt).shuffle_grouping("numbers");
+    topology.bolt("sink", sink(&rows)).shuffle_grouping(("many", "s65534"));
+    assert_clean(&run(topology, &config(&[])));
+    assert_eq!(rows.all().iter().map(|row| row.stream.as_str()).collect::<Vec<_>>(), ["s65534"]);
+}

@@ -241,12 +241,12 @@ impl Config {
         self.size(keys::CYCLE_LIMIT_BYTES, 1 << 10..=BYTES_MAX, keys::DEFAULT_CYCLE_LIMIT_BYTES)
     }
 
-    /// [`keys::DRAIN_TIMEOUT_SECS`], in seconds, with fractions; 0 means not to wait at all.
+    /// [`keys::DRAIN_TIMEOUT_SECS`], in seconds, with fractions, down to a millisecond. Nothing ends in no time at all.
     ///
     /// # Errors
     /// [`ConfigError::BadValue`].
     pub fn drain_timeout_secs(&self) -> Result<f64, ConfigError> {
-        let seconds = self.optional_number(keys::DRAIN_TIMEOUT_SECS, 0.0..=f64::from(i32::MAX))?;
+        let seconds = self.optional_number(keys::DRAIN_TIMEOUT_SECS, 0.001..=f64::from(i32::MAX))?;
         Ok(seconds.unwrap_or(keys::DEFAULT_DRAIN_TIMEOUT_SECS))
     }
 

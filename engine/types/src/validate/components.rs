@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::violation::STREAMS_MAX;
 use super::{Findings, Violation, Warning};
 use crate::config::{Config, keys};
 use crate::id::ComponentId;
@@ -23,6 +24,10 @@ pub(super) fn check(topology: &Topology, config: &Config, findings: &mut Finding
 }
 
 fn check_outputs(id: &ComponentId, component: &Component, findings: &mut Findings) {
+    let streams = component.outputs.len();
+    if streams > STREAMS_MAX {
+        findings.violation(Violation::TooManyStreams { component: id.clone(), streams });
+    }
     for (stream, output) in &component.outputs {
         if stream.is_reserved() {
             findings.violation(Violation::ReservedStream { component: id.clone(), stream: stream.clone() });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::violation::STREAMS_MAX;
 use super::{Findings, Violation, Warning};
 use crate::id::{ComponentId, StreamId};
 use crate::names;
@@ -30,6 +31,7 @@ pub(super) fn check(topology: &Topology, findings: &mut Findings) {
 }
 
 fn check_bolt(topology: &Topology, bolt: &ComponentId, component: &Component, findings: &mut Findings) {
+    check_input_count(bolt, component, findings);
     for input in &component.inputs {
         let Some(source) = topology.components.get(&input.component) else {
             let existing = topology.components.keys().map(ComponentId::as_str);
@@ -73,6 +75,17 @@ fn warn_of_doubles(bolt: &ComponentId, component: &Component, findings: &mut Fin
                 stream: stream.clone(),
             });
         }
+    }
+}
+
+/// Several subscriptions to one stream count once. Ticks are one more input, for which the limit leaves room.
+fn check_input_count(bolt: &ComponentId, component: &Component, findings: &mut Findings) {
+    if component.inputs.len() <= STREAMS_MAX {
+        return;
+    }
+    let streams: BTreeSet<_> = component.inputs.iter().map(|input| (&input.component, &input.stream)).collect();
+    if streams.len() > STREAMS_MAX {
+        findings.violation(Violation::TooManyInputs { bolt: bolt.clone(), streams: streams.len() });
     }
 }
 

@@ -259,6 +259,50 @@ fn every_violation_is_reported_at_once() {
     assert!(violations.0.iter().any(|violation| matches!(violation, Violation::Config(ConfigError::BadValue { .. }))));
 }
 
+/// The numbers of streams have 16 bits.
+#[test]
+fn more_streams_than_can_be_numbered_are_refused() {
+    let with_streams = |count: usize| {
+        let mut topology = word_count();
+        let outputs = &mut component(&mut topology, "words").outputs;
+        for number in outputs.len()..count {
+            outputs.insert(StreamId::new(format!("s{number}")).unwrap(), Output::dynamic(["x"]));
+        }
+        topology
+    };
+    assert_eq!(validate(&with_streams(65_535), &Config::new()), Ok(Vec::new()));
+    let violations = validate(&with_streams(65_536), &Config::new()).unwrap_err();
+    assert_eq!(violations.0, [Violation::TooManyStreams { component: id("words"), streams: 65_536 }]);
+    let text = violations.to_string();
+    assert!(text.contains("65536 streams") && text.contains("65535"), "{text}");
+}
+
+#[test]
+fn more_inputs_than_can_be_counted_apart_are_refused_and_a_stream_counts_once() {
+    let mut topology = word_count();
+    for (name, first) in [("words", 0), ("split", 40_000)] {
+        let outputs = &mut component(&mut topology, name).outputs;
+        for number in first..first + 32_767 {
+            outputs.insert(StreamId::new(format!("s{number}")).unwrap(), Output::dynamic(["x"]));
+        }
+    }
+    let streams = |topology: &Topology, name: &str| -> Vec<crate::topology::Input> {
+        let streams = topology.components[name].outputs.keys().cloned();
+        streams.map(|stream| crate::topology::Input { stream, ..input(name, Grouping::Shuffle) }).collect()
+    };
+    let mut inputs = streams(&topology, "words");
+    inputs.extend(streams(&topology, "split"));
+    assert_eq!(inputs.len(), 65_536);
+    component(&mut topology, "count").inputs = inputs[1..].to_vec();
+    component(&mut topology, "count").inputs.extend_from_slice(&inputs[1..100]);
+    assert_eq!(validate(&topology, &Config::new()), Ok(Vec::new()));
+    component(&mut topology, "count").inputs.push(inputs[0].clone());
+    let violations = validate(&topology, &Config::new()).unwrap_err();
+    assert_eq!(violations.0, [Violation::TooManyInputs { bolt: id("count"), streams: 65_536 }]);
+    let text = violations.to_string();
+    assert!(text.contains("bolt \"count\"") && text.contains("65536 streams") && text.contains("65535"), "{text}");
+}
+
 #[test]
 fn sound_topologies_pass_without_warnings() {
     let mut topology = word_count();

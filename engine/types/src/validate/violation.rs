@@ -5,6 +5,9 @@ use std::fmt;
 use crate::config::{ConfigError, Note, keys};
 use crate::id::{ComponentId, InvalidId, RESERVED_PREFIX, StreamId};
 
+/// Streams that a component may declare, and that a bolt may subscribe to: they are numbered in 16 bits.
+pub(super) const STREAMS_MAX: usize = u16::MAX as usize;
+
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the nouns of the message above them")]
@@ -80,6 +83,20 @@ pub enum Violation {
         "component {component:?} declares field {field:?} more than once on stream {stream:?}; rename one of the fields"
     )]
     DuplicateField { component: ComponentId, stream: StreamId, field: String },
+    /// More streams than frames can number.
+    #[error(
+        "component {component:?} declares {streams} streams, more than the {limit} that are possible; put what they carry \
+         on fewer streams, with a field that tells it apart",
+        limit = STREAMS_MAX
+    )]
+    TooManyStreams { component: ComponentId, streams: usize },
+    /// More streams to read than can be counted apart.
+    #[error(
+        "bolt {bolt:?} subscribes to {streams} streams, more than the {limit} that are possible; put what they carry on \
+         fewer streams, or read them with several bolts",
+        limit = STREAMS_MAX
+    )]
+    TooManyInputs { bolt: ComponentId, streams: usize },
     /// No executors.
     #[error("component {component:?} has parallelism 0, so that it would never run; use at least 1")]
     ZeroParallelism { component: ComponentId },

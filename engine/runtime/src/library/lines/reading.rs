@@ -58,6 +58,28 @@ struct GivenUp {
     refusal: Option<String>,
 }
 
+impl GivenUp {
+    fn text(&self, place: &str, name: &str) -> String {
+        let Self { reason, failures, refusal, .. } = self;
+        match refusal {
+            Some(refusal) => format!("{place} of {name} was left out: {refusal}"),
+            None => format!("{place} of {name} was given up after {failures} failures; the last reason: {reason}"),
+        }
+    }
+}
+
+/// Where a line is, as far as it can be said at once.
+fn text_of(place: Place) -> String {
+    match place {
+        Place::Offset(offset) => format!("the line at byte {offset}"),
+        Place::Number(number) => format!("line {number}"),
+    }
+}
+
+fn unknown_place(error: &io::Error) -> String {
+    format!("a line whose number cannot be found ({error})")
+}
+
 /// What a spout needs once it is open.
 pub(crate) struct Reading {
     lines: Lines,
@@ -111,8 +133,7 @@ impl Lines {
             (Self::File(lines), Place::Offset(offset)) => {
                 lines.number(offset)?.map(|number| format!("line {number} (byte {offset})"))
             }
-            (_, Place::Offset(offset)) => Some(format!("the line at byte {offset}")),
-            (_, Place::Number(number)) => Some(format!("line {number}")),
+            (_, place) => Some(text_of(place)),
         })
     }
 
@@ -210,28 +231,31 @@ impl Reading {
     }
 
     fn report_given_up(&mut self, collector: &mut SpoutCollector<'_>) -> Next {
-        let Some(GivenUp { id, reason, failures, refusal }) = self.given_up.last() else { return Next::Emitted };
-        let (id, place) = (*id, self.lines.place(*id));
+        let Some(given_up) = self.given_up.last() else { return Next::Emitted };
+        let (id, place) = (given_up.id, self.lines.place(given_up.id));
         let place = match place.and_then(|place| self.lines.describe(place)) {
             Ok(Some(place)) => place,
             Ok(None) => return Next::Emitted,
-            Err(error) => format!("a line whose number cannot be found ({error})"),
+            Err(error) => unknown_place(&error),
         };
-        let name = &self.name;
-        collector.report_error(match refusal {
-            Some(refusal) => format!("{place} of {name} was left out: {refusal}"),
-            None => format!("{place} of {name} was given up after {failures} failures; the last reason: {reason}"),
-        });
+        collector.report_error(given_up.text(&place, &self.name));
         self.given_up.pop();
         self.lines.done(id);
         Next::Emitted
     }
 
-    fn report_too_long(&mut self, place: Place, length_bytes: u64, collector: &mut SpoutCollector<'_>) -> Next {
-        let place = match place {
-            Place::Offset(offset) => format!("the line at byte {offset}"),
-            Place::Number(number) => format!("line {number}"),
+    /// Reports the lines that were given up since the last call of `next_tuple`, such as during the drain of a stop. There
+    /// is no time to count what comes before them in a file.
+    pub(crate) fn close(&mut self) {
+        let (lines, name) = (&self.lines, &self.name);
+        let text = |given_up: GivenUp| {
+            given_up.text(&lines.place(given_up.id).map_or_else(|error| unknown_place(&error), text_of), name)
         };
+        self.context.report_errors(self.given_up.drain(..).map(text));
+    }
+
+    fn report_too_long(&mut self, place: Place, length_bytes: u64, collector: &mut SpoutCollector<'_>) -> Next {
+        let place = text_of(place);
         collector.report_error(format!(
             "{place} of {} is {length_bytes} bytes long, more than topology.tuple.max.bytes allows, and was left out; \
              raise the setting to read it",
