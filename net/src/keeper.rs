@@ -1,7 +1,7 @@
 //! A thread beside the cores that makes connections: it dials and accepts, shakes hands, hands what was agreed to the
 //! owner, dials again what was lost, and gives up connections whose peer's machine is silent.
 //!
-//! Invariants: a stranger costs a descriptor for [`HANDSHAKE_TIME`] at most, and at most [`GUESTS_MAX`] of them at once;
+//! Invariants: a stranger costs a descriptor for `HANDSHAKE_TIME` at most, and at most `GUESTS_MAX` of them at once;
 //! each failed handshake is told once; tries to reach a peer are told when their reason changes.
 //!
 //! Threading: one thread, which only waits in `poll` (names are resolved on threads of their own). Errors: told by

@@ -322,7 +322,7 @@ impl Sockets {
     }
 
     /// Tells every peer that this is the end in order, gives up every connection, and waits for the kernel to be done with
-    /// them. A peer that does not take it within [`CLOSE_TIME`] is left to notice.
+    /// them. A peer that does not take it within 200 ms is left to notice.
     pub fn close(&mut self, uring: &mut impl Uring) {
         for peer in 0..self.peers.len() {
             let state = &mut self.peers[peer];

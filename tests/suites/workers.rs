@@ -87,7 +87,8 @@ impl Load {
 
     /// The run ends by itself and every message was acked.
     fn finish(mut self) -> Fates {
-        let status = self.run.wait(Duration::from_secs(120));
+        let left = Duration::from_secs_f64((self.count - self.source.fates().begun) as f64 / self.per_second);
+        let status = self.run.wait(left + Duration::from_secs(120));
         let (fates, errors, under_way) = (self.source.fates(), self.run.errors(), self.source.under_way());
         let ended = status.is_some_and(|status| status.success());
         assert!(ended, "{status:?}, {under_way} under way\n{fates:?}\n{errors}");

@@ -1,7 +1,7 @@
 //! The wire protocol between workers, without I/O: units and their bytes, the handshake, and the session that outlives
 //! connections. Every byte is specified in `WIRE.md` beside this crate.
 //!
-//! - [`unit`]: what travels; its header, bounds and checksum.
+//! - [`mod@unit`]: what travels; its header, bounds and checksum.
 //! - [`ReceiveBuffer`]: from a stream of bytes to whole units, read in place.
 //! - [`Session`]: sequence numbers, confirmations and resumption between two cores.
 //! - [`handshake`]: who may talk to whom, and why not.

@@ -2,8 +2,8 @@
 //! long the peer's program has said nothing, since a program may be busy or stopped and go on.
 //!
 //! A kernel that lives acknowledges data at once, answers probes of a full window, and answers keepalive probes. While
-//! data is on its way, no acknowledgement for [`SILENCE`] is silence. While the peer's window is full, probes go out at
-//! growing intervals: [`PROBES`] of them without an answer are silence. While nothing is on its way the kernel's own
+//! data is on its way, no acknowledgement for 2.5 seconds is silence. While the peer's window is full, probes go out at
+//! growing intervals: four of them without an answer are silence. While nothing is on its way the kernel's own
 //! keepalive ends the connection (its interval and count are set where the socket is made).
 
 use std::time::Duration;
