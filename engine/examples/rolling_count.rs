@@ -94,7 +94,7 @@ impl SimpleBolt for RollingCount {
 }
 
 /// Ranks what the counters said last; prints at each tick, once there is something. The counters' ticks come at other
-/// moments than its own.
+/// moments than its own, so that the first line may lack the words of one of them.
 #[derive(Default)]
 struct Rank {
     counts: HashMap<String, u64>,

@@ -47,7 +47,8 @@ fn rolling_count() {
     let ended = run("rolling_count", &["local", "--every", "0.1", "--duration", "0.8"]).expect_code(0);
     let last = ended.output.lines().last().unwrap();
     assert!(last.starts_with("golda ") && last.contains(", mike "), "{last}");
-    assert!(ended.output.lines().all(|line| line.starts_with("golda ")), "{}", ended.output);
+    // The first line may come when only one of the two counters has told its counts.
+    assert!(ended.output.lines().skip(1).all(|line| line.starts_with("golda ")), "{}", ended.output);
     assert!(ended.errors.contains("was stopped by --duration 0.8 and is drained"), "{}", ended.errors);
 }
 
