@@ -32,6 +32,8 @@ pub struct SocketsSettings {
     pub unsent_bytes_max: usize,
     /// A peer is told of what came after as many bytes, if it was not told along with something else.
     pub confirm_bytes: usize,
+    /// Or after as many units: the peer keeps a buffer for each, however little is in it.
+    pub confirm_units: u64,
 }
 
 impl Default for SocketsSettings {
@@ -42,6 +44,7 @@ impl Default for SocketsSettings {
             kept_bytes_max: 4 << 20,
             unsent_bytes_max: 256 << 10,
             confirm_bytes: 256 << 10,
+            confirm_units: 64,
         }
     }
 }
@@ -376,7 +379,9 @@ impl Sockets {
                 continue;
             };
             let session = &mut state.session;
-            let untold = session.untold_bytes() >= self.settings.confirm_bytes || tell_all && session.has_untold();
+            let untold = session.untold_bytes() >= self.settings.confirm_bytes
+                || session.untold_units() >= self.settings.confirm_units
+                || tell_all && session.has_untold();
             if session.is_resumed() && untold && session.unsent_bytes() == 0 && connection.urgent.is_empty() {
                 let unit = session.confirmation();
                 connection.urgent.extend_from_slice(&unit);

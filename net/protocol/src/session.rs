@@ -121,6 +121,11 @@ impl Session {
         self.untold_bytes
     }
 
+    /// Units received that the peer was not told of: it keeps a buffer for each.
+    pub fn untold_units(&self) -> u64 {
+        self.expected - self.told
+    }
+
     /// Whether there is something that the peer was not told of.
     pub fn has_untold(&self) -> bool {
         self.told != self.expected
