@@ -213,11 +213,6 @@ impl Sockets {
         self.mark(peer);
     }
 
-    /// Whether a peer's units have all been taken by the kernel, so that one more leaves at once.
-    pub fn has_sent_all(&self, peer: usize) -> bool {
-        self.peers[peer].session.unsent_bytes() == 0
-    }
-
     /// Bytes that a peer has not confirmed.
     pub fn kept_bytes(&self, peer: usize) -> usize {
         self.peers[peer].session.kept_bytes()

@@ -68,8 +68,7 @@ impl LocalCluster {
         options: LocalOptions,
     ) -> Result<RunningTopology, StartError> {
         let number = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
-        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
-        start(&format!("{name}-{number}-{seconds}"), name, topology, options)
+        start(&topology_id(name, number), name, topology, options)
     }
 
     /// Runs a topology to the end of its input.
@@ -282,8 +281,7 @@ pub fn submit_to_workers(
     let cores = CoresWanted { cpus: cpus::usable().cpus };
     let mut blueprint = Blueprint::new(topology, name, &cores, random_seed(), WorkerShare { worker: 0, workers })?;
     if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
-        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
-        facts.id = format!("{name}-1-{seconds}");
+        facts.id = topology_id(name, 1);
     }
     let blueprint = Arc::new(blueprint);
     let (messages, inbox) = channel();
@@ -293,6 +291,12 @@ pub fn submit_to_workers(
     let inbox = (inbox, Arc::clone(&wishes));
     let coordinator = lead(&blueprint, Box::new(fleet), inbox, on_error, on_note, !inactive)?;
     Ok(running(Owner::new(wishes, messages), coordinator, Vec::new(), blueprint, None))
+}
+
+/// The id of a topology as Storm makes it: its name, the number of the submission, and when it was made.
+fn topology_id(name: &str, number: u64) -> String {
+    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!("{name}-{number}-{seconds}")
 }
 
 /// A seed that differs from run to run, for edge keys and root sequences.

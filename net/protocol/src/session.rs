@@ -86,11 +86,6 @@ impl Session {
         self.assignment_version
     }
 
-    /// From now on units are stamped with this version.
-    pub fn set_assignment_version(&mut self, version: i64) {
-        self.assignment_version = version;
-    }
-
     /// Takes a whole unit of a sequenced kind; it is numbered and sealed here.
     pub fn push(&mut self, mut unit: Vec<u8>) {
         let stamp = Stamp { sequence: self.next(), ..self.stamp() };

@@ -180,11 +180,16 @@ pub fn verify(unit: &[u8], header: &Header) -> Result<(), ProtocolError> {
 /// Makes the header of a unit other than a frame; its body follows. `count` is that of its messages.
 pub fn begin(kind: Kind, count: u32, unit: &mut Vec<u8>) {
     unit.clear();
-    unit.resize(HEADER_BYTES, 0);
-    unit[..4].copy_from_slice(&MAGIC);
-    unit[4..6].copy_from_slice(&LAYOUT_VERSION.to_le_bytes());
-    unit[KIND..KIND + 2].copy_from_slice(&(kind as u16).to_le_bytes());
-    unit[COUNT..COUNT + 4].copy_from_slice(&count.to_le_bytes());
+    unit.extend_from_slice(&unsealed(kind, count));
+}
+
+fn unsealed(kind: Kind, count: u32) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..4].copy_from_slice(&MAGIC);
+    header[4..6].copy_from_slice(&LAYOUT_VERSION.to_le_bytes());
+    header[KIND..KIND + 2].copy_from_slice(&(kind as u16).to_le_bytes());
+    header[COUNT..COUNT + 4].copy_from_slice(&count.to_le_bytes());
+    header
 }
 
 /// Writes what the sending side adds to a unit that is otherwise complete, be it a frame or one of [`begin`]: its length
@@ -204,10 +209,7 @@ pub fn seal(unit: &mut [u8], stamp: &Stamp) {
 
 /// A whole unit that is only a header.
 pub fn bare(kind: Kind, stamp: &Stamp) -> [u8; HEADER_BYTES] {
-    let mut unit = [0; HEADER_BYTES];
-    unit[..4].copy_from_slice(&MAGIC);
-    unit[4..6].copy_from_slice(&LAYOUT_VERSION.to_le_bytes());
-    unit[KIND..KIND + 2].copy_from_slice(&(kind as u16).to_le_bytes());
+    let mut unit = unsealed(kind, 0);
     seal(&mut unit, stamp);
     unit
 }
