@@ -37,7 +37,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(250);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
     /// The other worker.
-    pub worker: u32,
+    pub worker: u64,
     /// The core here, by its number in the topology.
     pub own_core: u32,
     /// The core there.
@@ -92,7 +92,7 @@ pub trait Admission: Send + 'static {
     fn admit(&mut self, theirs: &Claims, dialed: Option<Route>) -> Result<Claims, HandshakeError>;
 
     /// From now on older incarnations of a worker are stale.
-    fn renew(&mut self, worker: u32, incarnation: u64);
+    fn renew(&mut self, worker: u64, incarnation: u64);
 }
 
 enum Order {
@@ -101,7 +101,7 @@ enum Order {
     /// The route's connection is gone.
     Lost(Route),
     /// Older incarnations of a worker are stale; what was dialed there is dialed no more.
-    Renew(u32, u64),
+    Renew(u64, u64),
     Stop,
 }
 
@@ -153,7 +153,7 @@ impl Keeper {
 
     /// Older incarnations of a worker are stale from now on, and its routes are not dialed until [`Keeper::dial`] is called
     /// again.
-    pub fn renew(&self, worker: u32, incarnation: u64) {
+    pub fn renew(&self, worker: u64, incarnation: u64) {
         self.order(Order::Renew(worker, incarnation));
     }
 

@@ -88,6 +88,8 @@ pub struct PeerCounts {
     pub reconnects: u64,
     /// Units that came again and were left.
     pub duplicates: u64,
+    /// Units that the peer gave up before they came.
+    pub skipped: u64,
     /// Calls to the kernel that sent something.
     pub sends: u64,
     /// Those that received something.
@@ -111,12 +113,14 @@ struct Peer {
 pub struct Sockets {
     settings: SocketsSettings,
     peers: Vec<Peer>,
+    assignment_version: i64,
     dirty: Vec<u32>,
     /// Peers that are polled.
     hot: Vec<u32>,
     /// Peers whose connection came with bytes behind its handshake.
     unread: Vec<usize>,
     lost: Vec<(usize, Lost)>,
+    ready: Vec<usize>,
 }
 
 impl std::fmt::Debug for Sockets {
@@ -145,17 +149,38 @@ impl Operation {
 impl Sockets {
     /// Peers without connections; `assignment_version` is what their units are stamped with.
     pub fn new(peers: usize, assignment_version: i64, settings: SocketsSettings) -> Self {
-        let peer = || Peer {
-            session: Session::new(assignment_version),
+        let mut sockets = Self {
+            settings,
+            peers: Vec::new(),
+            assignment_version,
+            dirty: Vec::new(),
+            hot: Vec::new(),
+            unread: Vec::new(),
+            lost: Vec::new(),
+            ready: Vec::new(),
+        };
+        (0..peers).for_each(|_| drop(sockets.add_peer()));
+        sockets
+    }
+
+    /// One more peer; returns its index, which is the next.
+    pub fn add_peer(&mut self) -> usize {
+        self.peers.push(Peer {
+            session: Session::new(self.assignment_version),
             former: None,
             connection: None,
             next: None,
             connected_before: false,
             counts: PeerCounts::default(),
             is_dirty: false,
-        };
-        let peers = std::iter::repeat_with(peer).take(peers).collect();
-        Self { settings, peers, dirty: Vec::new(), hot: Vec::new(), unread: Vec::new(), lost: Vec::new() }
+        });
+        self.peers.len() - 1
+    }
+
+    /// From now on units are stamped with this version.
+    pub fn set_assignment_version(&mut self, version: i64) {
+        self.assignment_version = version;
+        self.peers.iter_mut().for_each(|peer| peer.session.set_assignment_version(version));
     }
 
     /// Takes over a connection whose handshake is done, and the bytes that came behind it. A connection that the peer had
@@ -231,20 +256,36 @@ impl Sockets {
     /// The counts of a peer.
     pub fn counts(&self, peer: usize) -> PeerCounts {
         let state = &self.peers[peer];
-        PeerCounts { duplicates: state.session.duplicates(), ..state.counts }
+        PeerCounts { duplicates: state.session.duplicates(), skipped: state.session.skipped(), ..state.counts }
     }
 
     /// A peer has another incarnation, which never heard of what its session holds: gives up its connection and starts a
     /// new session. Each unit that was not confirmed is shown to `lost`.
     pub fn start_over(&mut self, peer: usize, lost: impl FnMut(&[u8])) {
+        let fresh = Session::new(self.assignment_version);
+        self.replace_session(peer, fresh, lost);
+    }
+
+    /// A peer is away for too long: gives up what its session holds, which is shown to `lost`, and its connection, if it
+    /// has one. What comes after goes on when it is back.
+    pub fn give_up_units(&mut self, peer: usize, lost: impl FnMut(&[u8])) {
+        let next = self.peers[peer].session.without_units();
+        self.replace_session(peer, next, lost);
+    }
+
+    fn replace_session(&mut self, peer: usize, next: Session, lost: impl FnMut(&[u8])) {
         self.detach(peer);
         let state = &mut self.peers[peer];
         state.session.unconfirmed().for_each(lost);
-        let fresh = Session::new(state.session.assignment_version());
-        let former = std::mem::replace(&mut state.session, fresh);
+        let former = std::mem::replace(&mut state.session, next);
         if state.connection.is_some() {
             state.former.get_or_insert(former);
         }
+    }
+
+    /// Peers whose connection became ready for units, from both sides, since the last call.
+    pub fn take_ready(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.ready)
     }
 
     /// Connections that were lost since the last call, with their peers.
@@ -450,7 +491,11 @@ impl Sockets {
         let state = &mut self.peers[peer];
         let Some(connection) = state.connection.as_deref_mut() else { return };
         let deliver = |header: &Header, unit: &[u8]| deliver(peer, header, unit);
+        let was_ready = state.session.is_resumed();
         let result = connection.read(&mut state.session, &mut state.counts, deliver, free);
+        if !was_ready && state.session.is_resumed() {
+            self.ready.push(peer);
+        }
         self.mark(peer);
         if let Err(lost) = result {
             self.lose(peer, lost);

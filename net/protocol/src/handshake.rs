@@ -84,7 +84,7 @@ pub enum HandshakeError {
     )]
     StaleIncarnation {
         /// The worker.
-        worker: u32,
+        worker: u64,
         /// What it says.
         found: u64,
         /// What is known.

@@ -4,6 +4,8 @@
 //! One session belongs to a pair of incarnations. Units are numbered in the order in which they are pushed and leave in
 //! that order; they are kept until the peer confirms them. A new connection starts with a resumption from both sides,
 //! which confirms what arrived and sends the rest again, so that nothing is lost, nothing comes twice and the order holds.
+//! A side may give up what it has kept, when the other is away for too long; its resumption says so, and the other goes
+//! on behind it.
 //!
 //! Invariants: units at hand are those from `first` to `next`, without a gap; bytes of a unit do not move or change while
 //! a send is under way ([`Session::unsent`] to [`Session::sent`]), also if it is confirmed meanwhile.
@@ -55,9 +57,13 @@ pub struct Session {
     untold_bytes: usize,
     /// The peer said where to go on: units may be sent.
     is_resumed: bool,
+    /// Units below were given up: the peer is told to go on here.
+    given_up_before: u64,
     assignment_version: i64,
     /// Counts, for metrics.
     duplicates: u64,
+    /// Units of the peer's that it gave up before they came.
+    skipped: u64,
 }
 
 impl Session {
@@ -76,9 +82,27 @@ impl Session {
             told: 0,
             untold_bytes: 0,
             is_resumed: false,
+            given_up_before: 0,
             assignment_version,
             duplicates: 0,
+            skipped: 0,
         }
+    }
+
+    /// This session without its units, which are given up: the next connection goes on behind them, and the peer is told
+    /// so. What the peer sends goes on where it was. The session itself stays as it is, since the kernel may yet read its
+    /// units.
+    pub fn without_units(&self) -> Self {
+        let next = self.next();
+        let &Self { expected, told, assignment_version, duplicates, skipped, .. } = self;
+        let (first, confirmed, given_up_before) = (next, next, next);
+        let of_peer = Self { expected, told, duplicates, skipped, ..Self::new(assignment_version) };
+        Self { first, confirmed, given_up_before, ..of_peer }
+    }
+
+    /// From now on units are stamped with this version.
+    pub fn set_assignment_version(&mut self, version: i64) {
+        self.assignment_version = version;
     }
 
     /// The version that units are stamped with.
@@ -126,6 +150,11 @@ impl Session {
         self.told != self.expected
     }
 
+    /// Units that the peer gave up before they came.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
     /// Units that came again and were left.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
@@ -139,7 +168,7 @@ impl Session {
     /// A connection was made: the unit that must be sent on it before all others. Nothing else is sent before the peer's
     /// own came.
     pub fn connected(&mut self) -> [u8; crate::unit::HEADER_BYTES] {
-        let unit = bare(Kind::Resume, &self.stamp());
+        let unit = bare(Kind::Resume, &Stamp { sequence: self.given_up_before, ..self.stamp() });
         self.told();
         unit
     }
@@ -205,7 +234,12 @@ impl Session {
             if self.is_resumed {
                 return unexpected("a unit of a session that goes on");
             }
-            self.confirm(header.confirms, self.next())?;
+            // A peer that waits for something older is told by the resumption from here that it is not to be had.
+            self.confirm(header.confirms.max(self.given_up_before), self.next())?;
+            if header.sequence > self.expected {
+                self.skipped += header.sequence - self.expected;
+                self.expected = header.sequence;
+            }
             self.is_resumed = true;
             self.rewind();
             self.free(free);

@@ -5,7 +5,7 @@ use super::HandshakeError;
 /// The two cores that a connection joins: one of the dialer's, one of the acceptor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CorePair {
-    /// The dialer's core, by its number in the topology.
+    /// The dialer's core, by its number in its worker.
     pub dialer: u32,
     /// The acceptor's.
     pub acceptor: u32,
@@ -29,12 +29,12 @@ pub struct Claims {
     pub payload_format: String,
     /// The id of the topology.
     pub topology: String,
-    /// The worker that speaks, by its number in the topology.
-    pub worker: u32,
+    /// The worker that speaks, by a number that no other slot of the topology has.
+    pub worker: u64,
     /// Its incarnation: each process of one worker has a greater one than those before.
     pub incarnation: u64,
     /// The worker that is spoken to.
-    pub to_worker: u32,
+    pub to_worker: u64,
     /// The assignment that the speaker runs.
     pub assignment_version: i64,
     /// What the connection joins.
@@ -76,9 +76,9 @@ impl Claims {
         let rest = &mut rest;
         let payload_format = take_text(rest)?;
         let topology = take_text(rest)?;
-        let worker = u32::from_le_bytes(take(rest)?);
+        let worker = u64::from_le_bytes(take(rest)?);
         let incarnation = u64::from_le_bytes(take(rest)?);
-        let to_worker = u32::from_le_bytes(take(rest)?);
+        let to_worker = u64::from_le_bytes(take(rest)?);
         let assignment_version = i64::from_le_bytes(take(rest)?);
         let cores = CorePair { dialer: u32::from_le_bytes(take(rest)?), acceptor: u32::from_le_bytes(take(rest)?) };
         let count = u32::from_le_bytes(take(rest)?);

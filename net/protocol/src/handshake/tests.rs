@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn claims(worker: u32, to_worker: u32) -> Claims {
+fn claims(worker: u64, to_worker: u64) -> Claims {
     let stream =
         |component: &str, layout| StreamLayout { component: component.into(), stream: "default".into(), layout };
     Claims {
@@ -144,7 +144,7 @@ fn a_stranger_that_claims_much_or_speaks_out_of_turn_is_refused() {
 
 fn any_claims() -> impl Strategy<Value = Claims> {
     let streams = prop::collection::btree_map(("[a-c]{0,3}", "[a-c]{0,3}"), any::<u64>(), 0..8);
-    (any::<(u32, u64, u32, i64, u32, u32)>(), ".{0,20}", streams).prop_map(|(numbers, topology, streams)| {
+    (any::<(u64, u64, u64, i64, u32, u32)>(), ".{0,20}", streams).prop_map(|(numbers, topology, streams)| {
         let (worker, incarnation, to_worker, assignment_version, dialer, acceptor) = numbers;
         let streams = streams.into_iter();
         Claims {

@@ -15,12 +15,13 @@ struct End {
     received: ReceiveBuffer,
     delivered: Vec<u64>,
     pushed: u64,
+    lost: Vec<u64>,
 }
 
 impl End {
     fn new() -> Self {
         let received = ReceiveBuffer::new(4096, 1 << 20);
-        Self { session: Session::new(1), wire: VecDeque::new(), received, delivered: Vec::new(), pushed: 0 }
+        Self { session: Session::new(1), wire: VecDeque::new(), received, delivered: Vec::new(), pushed: 0, lost: Vec::new() }
     }
 
     fn push(&mut self, body_bytes: usize) {
@@ -30,6 +31,12 @@ impl End {
         unit.resize(HEADER_BYTES + 8 + body_bytes, 7);
         self.pushed += 1;
         self.session.push(unit);
+    }
+
+    fn give_up(&mut self) {
+        let number = |unit: &[u8]| u64::from_le_bytes(unit[HEADER_BYTES..HEADER_BYTES + 8].try_into().unwrap());
+        self.lost.extend(self.session.unconfirmed().map(number));
+        self.session = self.session.without_units();
     }
 
     fn connect(&mut self) {
@@ -71,15 +78,18 @@ enum Step {
     Confirm(bool),
     /// The connection is lost with all that is on it, and made again.
     Cut,
+    /// As `Cut`; meanwhile one end gives up what it has kept.
+    GiveUp(bool),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps(give_ups: u32) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (any::<bool>(), 0..200_usize).prop_map(|(end, bytes)| Step::Push(end, bytes)),
         6 => (any::<bool>(), 1..600_usize).prop_map(|(end, bytes)| Step::Send(end, bytes)),
         6 => (any::<bool>(), 1..600_usize).prop_map(|(end, bytes)| Step::Receive(end, bytes)),
         2 => any::<bool>().prop_map(Step::Confirm),
         1 => Just(Step::Cut),
+        give_ups => any::<bool>().prop_map(Step::GiveUp),
     ];
     prop::collection::vec(step, 0..300)
 }
@@ -90,7 +100,28 @@ proptest! {
     /// Over any number of lost connections every unit arrives once and in order, in both directions, and what is
     /// confirmed is not kept.
     #[test]
-    fn every_unit_arrives_once_and_in_order(steps in steps()) {
+    fn every_unit_arrives_once_and_in_order(steps in steps(0)) {
+        let ends = run(steps)?;
+        for end in 0..2 {
+            prop_assert_eq!(ends[end].delivered.len() as u64, ends[1 - end].pushed);
+        }
+    }
+
+    /// Who gives up what the other may not have loses that and nothing else: each unit arrives once or is known to be
+    /// given up, and none that came late is out of order.
+    #[test]
+    fn what_is_given_up_is_known_and_the_rest_arrives_once_and_in_order(steps in steps(1)) {
+        let ends = run(steps)?;
+        for end in 0..2 {
+            let (delivered, lost) = (&ends[end].delivered, &ends[1 - end].lost);
+            prop_assert!((0..ends[1 - end].pushed).all(|unit| delivered.contains(&unit) || lost.contains(&unit)));
+            prop_assert!(ends[end].session.skipped() <= lost.len() as u64);
+        }
+    }
+}
+
+/// Carries steps out, and then all that is left, over a connection that holds.
+fn run(steps: Vec<Step>) -> Result<[End; 2], TestCaseError> {
         let mut ends = [End::new(), End::new()];
         ends.iter_mut().for_each(End::connect);
         for step in steps {
@@ -113,12 +144,16 @@ proptest! {
                     ends.iter_mut().for_each(|end| end.session.disconnected());
                     ends.iter_mut().for_each(End::connect);
                 }
+                Step::GiveUp(end) => {
+                    ends.iter_mut().for_each(|end| end.session.disconnected());
+                    ends[usize::from(end)].give_up();
+                    ends.iter_mut().for_each(End::connect);
+                }
             }
             for end in &ends {
-                prop_assert!(end.delivered.iter().copied().eq(0..end.delivered.len() as u64));
+                prop_assert!(end.delivered.is_sorted_by(|earlier, later| earlier < later));
             }
         }
-        // All that is left, over a connection that holds.
         for _ in 0..2000 {
             for end in [0, 1] {
                 ends[end].send(usize::MAX);
@@ -133,11 +168,10 @@ proptest! {
             let mut wire = std::mem::take(&mut ends[1 - end].wire);
             ends[end].receive(&mut wire, usize::MAX);
         }
-        for end in 0..2 {
-            prop_assert_eq!(ends[end].delivered.len() as u64, ends[1 - end].pushed);
-            prop_assert_eq!((ends[end].session.kept_bytes(), ends[end].session.unsent_bytes()), (0, 0));
+        for end in &ends {
+            prop_assert_eq!((end.session.kept_bytes(), end.session.unsent_bytes()), (0, 0));
         }
-    }
+        Ok(ends)
 }
 
 fn header(kind: Kind, sequence: u64, confirms: u64) -> Header {
