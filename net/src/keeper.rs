@@ -38,7 +38,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(250);
 pub struct Route {
     /// The other worker.
     pub worker: u64,
-    /// The core here, by its number in the topology.
+    /// The core here, by its number in its worker.
     pub own_core: u32,
     /// The core there.
     pub their_core: u32,
@@ -90,9 +90,6 @@ pub trait Admission: Send + 'static {
     /// # Errors
     /// Why it is refused.
     fn admit(&mut self, theirs: &Claims, dialed: Option<Route>) -> Result<Claims, HandshakeError>;
-
-    /// From now on older incarnations of a worker are stale.
-    fn renew(&mut self, worker: u64, incarnation: u64);
 }
 
 enum Order {
@@ -100,8 +97,8 @@ enum Order {
     Dial(Route, String),
     /// The route's connection is gone.
     Lost(Route),
-    /// Older incarnations of a worker are stale; what was dialed there is dialed no more.
-    Renew(u64, u64),
+    /// What was dialed at a worker is dialed no more.
+    Forget(u64),
     Stop,
 }
 
@@ -151,10 +148,10 @@ impl Keeper {
         self.order(Order::Dial(route, address.to_owned()));
     }
 
-    /// Older incarnations of a worker are stale from now on, and its routes are not dialed until [`Keeper::dial`] is called
-    /// again.
-    pub fn renew(&self, worker: u64, incarnation: u64) {
-        self.order(Order::Renew(worker, incarnation));
+    /// The routes of a worker are not dialed, nor its connections watched, until [`Keeper::dial`] is called again or it
+    /// connects by itself.
+    pub fn forget(&self, worker: u64) {
+        self.order(Order::Forget(worker));
     }
 
     /// The route's connection is gone.
@@ -215,8 +212,7 @@ impl Rounds {
                             self.dialing.insert(route, Dialing::new(address));
                         }
                     }
-                    Order::Renew(worker, incarnation) => {
-                        self.admission.renew(worker, incarnation);
+                    Order::Forget(worker) => {
                         self.dialing.retain(|route, _| route.worker != worker);
                         self.watched.retain(|route, _| route.worker != worker);
                     }

@@ -159,7 +159,9 @@ impl Sockets {
             lost: Vec::new(),
             ready: Vec::new(),
         };
-        (0..peers).for_each(|_| drop(sockets.add_peer()));
+        for _ in 0..peers {
+            sockets.add_peer();
+        }
         sockets
     }
 

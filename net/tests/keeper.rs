@@ -32,13 +32,9 @@ impl Admission for Plain {
         }
         Ok(Claims { to_worker: theirs.worker, cores: theirs.cores, ..self.own.clone() })
     }
-
-    fn renew(&mut self, _: u32, incarnation: u64) {
-        self.newest = incarnation;
-    }
 }
 
-fn claims(worker: u32) -> Claims {
+fn claims(worker: u64) -> Claims {
     let stream = StreamLayout { component: "words".into(), stream: "default".into(), layout: 7 };
     Claims {
         payload_format: "format".into(),
@@ -68,7 +64,7 @@ fn side(own: Claims, secret: &str) -> Side {
         [number; NONCE_BYTES]
     };
     let tell = move |event| drop(sender.send(event));
-    let admission = Plain { own, newest: 0 };
+    let admission = Plain { own, newest: 5 };
     let keeper = Keeper::start(listener, Secret::new(secret), admission, random, tell).unwrap();
     Side { keeper, address, events }
 }
@@ -123,7 +119,6 @@ fn a_name_is_resolved() {
 #[test]
 fn whoever_is_not_the_same_is_refused() {
     let acceptor = side(claims(1), "secret");
-    acceptor.keeper.renew(0, 5);
     type Change = fn(&mut Claims);
     let different: [(&str, &str, Change); 5] = [
         ("another secret", "does not know", |_| {}),

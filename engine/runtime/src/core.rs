@@ -25,12 +25,14 @@ pub(crate) mod grouper;
 pub(crate) mod host;
 mod inbox;
 pub(crate) mod link;
+mod lost;
 mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
 mod remote;
 pub(crate) mod reports;
 mod rest;
+pub(crate) mod rewire;
 pub(crate) mod shuffle;
 pub(crate) mod small_random;
 mod snapshot;
@@ -115,6 +117,8 @@ pub(crate) struct Core {
     pub(crate) next_deadline_ns: u64,
     pub(crate) next_tick_ns: u64,
     pub(crate) stopping: bool,
+    /// Some cores of other workers are away for too long.
+    pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,
     pub(crate) tick_payload: Vec<u8>,
     /// Absent only while it is used. Behind the sockets in `transfer`, whose operations are on its io_uring.

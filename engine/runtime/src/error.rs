@@ -24,6 +24,9 @@ pub enum BuildError {
     /// The topology cannot be numbered.
     #[error("{0}")]
     Numbering(#[from] ringstorm_types::numbering::NumberingError),
+    /// The assignment is not one for this topology.
+    #[error("{0}")]
+    Assignment(#[from] ringstorm_types::assignment::AssignmentError),
     /// A name that no component or stream may have, or one that is taken.
     #[error("{0}")]
     Declaration(String),
@@ -36,6 +39,9 @@ pub enum StartError {
     /// The topology or its configuration.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A worker has nothing to run, or cannot go on.
+    #[error("{0}")]
+    Worker(String),
     /// The system refused something that a core needs.
     #[error("{what} failed: {source}; raise the limit that it names and start again")]
     System {

@@ -14,14 +14,17 @@ use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, RunReport};
-use crate::worker::blueprint::{Blueprint, CoresWanted, WorkerShare};
+use crate::worker::admission::random_bytes;
+use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::{Coordinator, Message, NoteListener};
 use crate::worker::cores::{StartedCores, start_cores, stop_at_once};
 use crate::worker::cpus;
 use crate::worker::error_thread::ErrorListener;
+use crate::worker::evenly::deal_evenly;
 use crate::worker::fleet::{Fleet, WorkerCommand};
 use crate::worker::members::Members;
 use crate::worker::owner::{Owner, Wishes};
+use ringstorm_types::assignment::WorkerSecret;
 
 /// Runs topologies in this process, each on cores of its own.
 #[derive(Debug, Default)]
@@ -216,13 +219,9 @@ impl Observer {
 }
 
 fn start(id: &str, name: &str, topology: BuiltTopology, options: LocalOptions) -> Result<RunningTopology, StartError> {
-    let seed = random_seed();
-    let cores = CoresWanted { cpus: cpus::usable().cpus };
-    let mut blueprint = Blueprint::new(topology, name, &cores, seed, WorkerShare::WHOLE)?;
-    if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
-        id.clone_into(&mut facts.id);
-    }
-    let blueprint = Arc::new(blueprint);
+    let cpus = cpus::usable().cpus;
+    let assignment = deal_evenly(&topology, id.to_owned(), random_secret(), NonZeroUsize::MIN, cpus.len())?;
+    let blueprint = Arc::new(Blueprint::new(Arc::new(topology), name, Arc::new(assignment), 0, &cpus)?);
     let (messages, inbox) = channel();
     let LocalOptions { on_error, on_debug, on_note, inactive } = options;
     let StartedCores { cores, threads, debug } = start_cores(&blueprint, &messages, on_debug)?;
@@ -278,12 +277,9 @@ pub fn submit_to_workers(
     command: WorkerCommand,
     options: LocalOptions,
 ) -> Result<RunningTopology, StartError> {
-    let cores = CoresWanted { cpus: cpus::usable().cpus };
-    let mut blueprint = Blueprint::new(topology, name, &cores, random_seed(), WorkerShare { worker: 0, workers })?;
-    if let Some(facts) = Arc::get_mut(&mut blueprint.facts) {
-        facts.id = topology_id(name, 1);
-    }
-    let blueprint = Arc::new(blueprint);
+    let cpus = cpus::usable().cpus;
+    let assignment = deal_evenly(&topology, topology_id(name, 1), random_secret(), workers, cpus.len())?;
+    let blueprint = Arc::new(Blueprint::new(Arc::new(topology), name, Arc::new(assignment), 0, &cpus)?);
     let (messages, inbox) = channel();
     let LocalOptions { on_error, on_debug, on_note, inactive } = options;
     let fleet = Fleet::start(&blueprint, command, &messages, on_debug)?;
@@ -299,12 +295,9 @@ fn topology_id(name: &str, number: u64) -> String {
     format!("{name}-{number}-{seconds}")
 }
 
-/// A seed that differs from run to run, for edge keys and root sequences.
-pub(crate) fn random_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    hasher.finish()
+/// A secret that differs from run to run.
+fn random_secret() -> WorkerSecret {
+    WorkerSecret(random_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Sends a core's events to its coordinator.

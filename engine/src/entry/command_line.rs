@@ -23,7 +23,7 @@ struct CommandLine<A: Args> {
 enum Choice<A: Args> {
     /// Run here until the input ends, or until Ctrl-C
     Local(WithOwn<LocalArguments, A>),
-    /// Be one of the processes of `local --workers`, which starts this itself
+    /// Be one of several processes; `local --workers` starts these itself
     #[command(hide = true)]
     Worker(WithOwn<WorkerArguments, A>),
     /// Show components, streams, groupings, tasks and the core of each executor
@@ -76,13 +76,24 @@ pub(super) struct LocalArguments {
     settings: SettingArguments,
 }
 
+/// Who says what a worker does.
+#[derive(Debug, Args)]
+#[group(id = "ringstorm.place", required = true, multiple = false)]
+pub(super) struct WorkerPlace {
+    /// The socket of the process that leads
+    #[arg(id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
+    pub(super) leader: Option<PathBuf>,
+    /// The file of the assignment
+    #[arg(id = "ringstorm.assignment", long = "ringstorm-assignment", value_name = "FILE")]
+    pub(super) assignment: Option<PathBuf>,
+}
+
 /// What `worker` takes: all that `local` was given, and whose worker it is.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct WorkerArguments {
-    /// The socket of the process that leads
-    #[arg(id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
-    pub(super) leader: PathBuf,
+    #[command(flatten)]
+    pub(super) place: WorkerPlace,
     /// The number of this worker
     #[arg(id = "ringstorm.worker", long = "ringstorm-worker", value_name = "NUMBER")]
     pub(super) worker: usize,

@@ -2,11 +2,10 @@
 //!
 //! Threading: none of its own. Errors: for whoever typed the command.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
 
-use ringstorm_runtime::{BuiltTopology, WorkerCommand, run_worker};
+use ringstorm_runtime::{AssignmentFile, BuiltTopology, WorkerCommand, run_assigned_worker, run_worker};
 
 use super::command_line::WorkerArguments;
 use super::verdict::Status;
@@ -38,7 +37,11 @@ pub(super) fn command(topology: &BuiltTopology) -> Result<WorkerCommand, String>
 pub(super) fn be_one(name: &str, topology: BuiltTopology, arguments: &WorkerArguments) -> Result<Status, String> {
     // Ctrl-C at a terminal reaches every process of the group; the leading one decides what becomes of it.
     super::signals::ignore_interrupts();
-    let count = arguments.local.workers.unwrap_or(NonZeroUsize::MIN);
-    run_worker(name, topology, (arguments.worker, count), &arguments.leader).map_err(|error| error.to_string())?;
+    let ran = match (&arguments.place.leader, &arguments.place.assignment) {
+        (Some(leader), _) => run_worker(name, topology, arguments.worker, leader),
+        (None, Some(file)) => run_assigned_worker(name, topology, arguments.worker as u64, AssignmentFile::new(file)),
+        (None, None) => return Err("a worker needs a leader or an assignment".into()),
+    };
+    ran.map_err(|error| error.to_string())?;
     Ok(Status::Done)
 }

@@ -15,6 +15,7 @@
 //! change.
 #![forbid(unsafe_code)]
 
+pub mod assignment;
 pub mod config;
 pub mod cpus;
 pub mod describe;

@@ -133,6 +133,12 @@ pub struct Stamp {
     pub confirms: u64,
 }
 
+/// The kind of a unit that was made here.
+pub fn kind_of(unit: &[u8]) -> Option<Kind> {
+    let bytes = unit.get(KIND..KIND + 2)?;
+    Kind::from_number(u16_at(bytes, 0))
+}
+
 /// The header at the start of `bytes`; `None` while there are fewer than [`HEADER_BYTES`].
 ///
 /// # Errors

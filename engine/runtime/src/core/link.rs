@@ -15,11 +15,12 @@ use ringstorm_ring::{Consumer, Doorbell, Producer, PublishError, RoomWanted};
 use crate::core::control::{BATCH_MESSAGES_MAX, ControlBatch, ControlMessage};
 use crate::core::frame_cell::FrameCell;
 use crate::core::outlet::{FramePool, Outlet};
+use crate::worker::blueprint::Place;
 
 /// The sending side of a link.
 pub(crate) struct Link {
-    /// Index of the other core.
-    pub(crate) peer: usize,
+    /// The other core.
+    pub(crate) place: Place,
     pub(crate) way: Way,
     /// Control messages that wait for the end of the turn or for room.
     pub(crate) control_queue: Vec<ControlMessage>,
@@ -27,6 +28,8 @@ pub(crate) struct Link {
     pub(crate) must_ring: bool,
     /// The way had no room at the last try: senders to that core are held.
     pub(crate) blocked: bool,
+    /// The other core is away for too long: what is for it is dropped and holds nobody.
+    pub(crate) is_away: bool,
     /// Times that there was no room.
     pub(crate) full_count: u64,
     /// Tuples that could not be delivered because the other core had ended.
@@ -93,8 +96,17 @@ impl RingWay {
 }
 
 impl Link {
-    pub(crate) fn new(peer: usize, way: Way) -> Self {
-        Self { peer, way, control_queue: Vec::new(), must_ring: false, blocked: false, full_count: 0, undeliverable: 0 }
+    pub(crate) fn new(place: Place, way: Way) -> Self {
+        Self {
+            place,
+            way,
+            control_queue: Vec::new(),
+            must_ring: false,
+            blocked: false,
+            is_away: false,
+            full_count: 0,
+            undeliverable: 0,
+        }
     }
 
     /// Publishes every sealed frame, and the open one when `open` allows it, into the ring. Returns whether it took all.

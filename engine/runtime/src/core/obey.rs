@@ -41,16 +41,11 @@ impl Core {
                     if let Some(sockets) = &mut self.transfer.sockets {
                         sockets.attach(peer, socket, &received);
                     }
+                    self.come_back(peer);
                 }
-                Command::Forget { worker, peers } => {
-                    self.forget(&peers);
-                    self.send_event(Event::Forgot { worker });
-                }
-                Command::Lost { worker } => {
-                    let Self { spouts, transfer, .. } = self;
-                    spouts.iter_mut().for_each(|spout| spout.lose_pending(worker, transfer));
-                    self.report_failures();
-                }
+                Command::Forget { worker, peers } => self.forget(worker, &peers),
+                Command::GiveUp { worker, peers } => self.give_up(worker, &peers),
+                Command::Rewire { blueprint, new_peers } => self.rewire(&blueprint, &new_peers),
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());
                 }

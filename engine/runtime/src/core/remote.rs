@@ -14,12 +14,11 @@ use ringstorm_net::{Sockets, Uring};
 use ringstorm_protocol::unit::{Header, Kind, begin};
 use ringstorm_ring::Parker;
 
-use crate::core::control::{BATCH_MESSAGES_MAX, ControlMessage, ControlRecipients};
+use crate::core::control::{BATCH_MESSAGES_MAX, ControlRecipients};
 use crate::core::control_bytes::{self, MESSAGE_BYTES};
-use crate::core::link::{Link, OpenFrame, Way};
+use crate::core::link::{Link, OpenFrame};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::status::Event;
-use crate::core::transfer::{Destination, Load};
 use crate::core::{Core, LocalExecutor};
 
 /// Bytes that a peer may have to confirm while an open frame still goes: above, it is busy with what it has, and waiting
@@ -69,7 +68,7 @@ impl Link {
             OpenFrame::Go => true,
         };
         while outlet.has_sealed() || open_may_go && !outlet.writer.is_empty() {
-            if !sockets.has_room(peer) {
+            if !self.is_away && !sockets.has_room(peer) {
                 self.full_count += u64::from(!self.blocked);
                 self.blocked = true;
                 return false;
@@ -118,6 +117,9 @@ impl Core {
             self.transfer.spare_pool = pool;
             for (peer, lost) in sockets.take_lost() {
                 self.events.send(Event::ConnectionLost { core: self.index, peer, lost });
+            }
+            for peer in sockets.take_ready() {
+                self.events.send(Event::Connected { core: self.index, peer });
             }
         }
         self.parker = Some(parker);
@@ -187,56 +189,10 @@ impl Core {
         Ok(())
     }
 
-    /// Another process takes the place of the one behind these peers: what that has not confirmed is lost, and what it
-    /// said does not hold any more.
-    pub(super) fn forget(&mut self, peers: &[usize]) {
-        let Some(sockets) = &mut self.transfer.sockets else { return };
-        let mut lost = 0;
-        for peer in peers {
-            sockets.start_over(*peer, |unit| lost += u64::from(lost_tuples(unit)));
-        }
-        self.transfer.counters.lost_away += lost;
-        let is_there = |link: &Link| matches!(link.way, Way::Socket(peer) if peers.contains(&peer));
-        let links = self.transfer.links.iter().enumerate().filter(|(_, link)| is_there(link));
-        let links: Vec<u32> = links.map(|(index, _)| index as u32).collect();
-        for task in 0..self.transfer.destinations.len() {
-            if matches!(self.transfer.destinations[task], Destination::Link(link) if links.contains(&link)) {
-                self.transfer.paused[task] = false;
-                self.transfer.board.show(task as u32, task as u32, Load::default());
-            }
-        }
-        self.transfer.gate_version += 1;
-        // What its spouts had open is nobody's; the new process begins elsewhere in each lane.
-        let spouts = self.transfer.spouts.iter().enumerate();
-        let is_gone = |task: u32| matches!(self.transfer.destinations[task as usize], Destination::Link(link) if links.contains(&link));
-        for (spout, _) in spouts.filter(|(_, task)| is_gone(**task)) {
-            for (lane, _) in self.transfer.lanes.lanes_of_spout_task(spout as u32) {
-                for acker in &mut self.ackers {
-                    acker.ledger.forget_lane(lane);
-                }
-            }
-        }
-        // Those that are paused here are told so once more: the new process never heard of it.
-        for index in (0..self.bolts.len()).filter(|index| self.paused[*index]) {
-            let id = self.bolts[index].id;
-            let message = ControlMessage::Pause { first: id.first.0 as u32, last: id.last.0 as u32 };
-            for link in self.pause_links[index].iter().filter(|link| links.contains(link)) {
-                self.transfer.links[*link as usize].control_queue.push(message);
-            }
-        }
-    }
-
     /// At the end of the core: the kernel is done with its memory before that is freed.
     pub(super) fn close_sockets(&mut self) {
         if let (Some(sockets), Some(parker)) = (&mut self.transfer.sockets, &mut self.parker) {
             sockets.close(&mut ParkersUring(parker));
         }
     }
-}
-
-/// Tuples of a unit that nobody has received.
-fn lost_tuples(unit: &[u8]) -> u32 {
-    // The header of a frame is that of its unit.
-    let is_frame = unit[6..8] == [0, 0];
-    if is_frame { FrameReader::new(unit).tuple_count() } else { 0 }
 }

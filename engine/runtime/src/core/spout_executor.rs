@@ -5,6 +5,7 @@
 //!
 //! Threading: belongs to one core. The time-out buckets rotate once per executor and period, whatever its task count.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ringstorm_acking::{FailReason, Outcome};
@@ -61,7 +62,8 @@ pub(crate) struct SpoutExecutor {
     slice_calls_max: u32,
     pub(crate) failed: Vec<TaskFailure>,
     pub(super) failure_limit: u32,
-    touches: Vec<bool>,
+    /// The numbers of the workers where its trees may have something.
+    pub(super) touches: BTreeSet<u64>,
 }
 
 /// Settings of a spout executor.
@@ -76,7 +78,7 @@ pub(crate) struct SpoutSettings {
     /// Some of its targets have threads of their own, since their code may wait.
     pub(crate) feeds_waiting: bool,
     /// By worker: something of its trees may be there.
-    pub(crate) touches: Vec<bool>,
+    pub(crate) touches: BTreeSet<u64>,
 }
 
 impl SpoutExecutor {
@@ -358,8 +360,8 @@ impl SpoutExecutor {
     }
 
     /// A worker is gone: fails all that is pending, if any of it may have been there.
-    pub(super) fn lose_pending(&mut self, worker: usize, transfer: &mut Transfer) {
-        if !self.touches.get(worker).copied().unwrap_or(true) {
+    pub(super) fn lose_pending(&mut self, worker: u64, transfer: &mut Transfer) {
+        if !self.touches.contains(&worker) {
             return;
         }
         for index in 0..self.tasks.len() {
@@ -373,7 +375,7 @@ impl SpoutExecutor {
                     lost.push(MessageId(id));
                 },
             );
-            self.tell_failed(index, &lost, FailReason::Lost { worker: worker as u64 }, transfer);
+            self.tell_failed(index, &lost, FailReason::Lost { worker }, transfer);
         }
     }
 

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -19,6 +20,7 @@ use ringstorm_ring::Doorbell;
 
 use crate::core::failure::TaskFailure;
 use crate::metrics::CoreSnapshot;
+use crate::worker::blueprint::{Blueprint, Place};
 
 /// Numbers of one core; written by it alone.
 ///
@@ -114,10 +116,13 @@ pub(crate) enum Command {
     Finish { component: u32 },
     /// Go on with this connection to a peer of its sockets, on which these bytes came behind the handshake.
     Attach { peer: usize, socket: OwnedFd, received: Vec<u8> },
-    /// A worker is gone for ever: what these peers, cores of it, have not confirmed is lost.
-    Forget { worker: usize, peers: Vec<usize> },
-    /// All workers have forgotten it: fail what may have been lost with it.
-    Lost { worker: usize },
+    /// A process is gone for ever, and another takes its place: what these peers, cores of its worker, have not confirmed is
+    /// lost.
+    Forget { worker: u64, peers: Vec<usize> },
+    /// These peers, cores of a worker, are away for too long: what is for them is lost until they are back.
+    GiveUp { worker: u64, peers: Vec<usize> },
+    /// Others run what other workers ran; `new_peers` are behind the peers that the core has.
+    Rewire { blueprint: Arc<Blueprint>, new_peers: Vec<Place> },
     /// Copy counters and histograms.
     Snapshot(Sender<CoreSnapshot>),
     /// Call `close` and `cleanup` and end.
@@ -143,8 +148,8 @@ pub(crate) enum Event {
     Finished { core: usize, component: u32 },
     /// A connection of the core's sockets is gone.
     ConnectionLost { core: usize, peer: usize, lost: Lost },
-    /// The `Forget` command was carried out.
-    Forgot { worker: usize },
+    /// A connection of the core's sockets is ready, on both sides.
+    Connected { core: usize, peer: usize },
     /// Something about connections that whoever runs this should know.
     Noted { text: String },
     /// A member that is a process of its own is gone without a word.

@@ -267,6 +267,9 @@ impl Core {
         self.transfer.fresh = fresh;
         self.transfer.flush_acks();
         self.publish_control();
+        if self.some_are_away {
+            self.drop_for_absent();
+        }
         self.ring_doorbells();
         self.flush_sockets(open == OpenFrame::Go);
     }

@@ -1,7 +1,7 @@
 //! Builds one core from the blueprint, on the core's own thread: user code is made where it will live.
 
 use crate::local::EventSender;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeGenerator, Folder, RootId};
@@ -25,6 +25,7 @@ use crate::core::link::{Feeder, Inbound, Link, RingWay, Way};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::output::{OutputStream, Route, TaskOutput, number_of_stream};
 use crate::core::reports::Reports;
+use crate::core::rewire::pause_links;
 use crate::core::shuffle::Shuffle;
 use crate::core::small_random::SmallRandom;
 use crate::core::spout_executor::{SpoutExecutor, SpoutFactory, SpoutSettings};
@@ -34,7 +35,7 @@ use crate::core::tracker::Tracker;
 use crate::core::transfer::{AckRun, Destination, Transfer, TransferCounters};
 use crate::core::{Core, LocalExecutor};
 use crate::debug::DebugLog;
-use crate::worker::blueprint::{Blueprint, LinkNeed, SYSTEM_NUMBER, task_number};
+use crate::worker::blueprint::{Blueprint, LinkNeed, Place, SYSTEM_NUMBER, task_number};
 
 /// Cells of a data ring at the most to the thread of an executor whose code may wait. What lies in them waits for the call
 /// that runs, however slow it is.
@@ -50,15 +51,15 @@ pub(crate) struct Ends {
     /// Outbound, in ascending order of the other thread.
     pub(crate) links: Vec<Link>,
     pub(crate) inbound: Vec<(Inbound, Feeder)>,
-    /// The threads of other workers that it has connections with, by peer.
-    pub(crate) peers: Vec<usize>,
+    /// The cores of other workers that it has connections with, by peer.
+    pub(crate) peers: Vec<Place>,
 }
 
 /// Makes every ring of the worker and deals the ends out to its threads, in their order.
 pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result<Vec<Ends>, RingError> {
     let own = blueprint.own_threads();
     let mut ends: Vec<Ends> =
-        own.clone().map(|thread| Ends { peers: blueprint.peers_of(thread), ..Ends::default() }).collect();
+        own.clone().map(|thread| Ends { peers: peers_of(blueprint, thread), ..Ends::default() }).collect();
     for ((from, to), need) in &blueprint.links {
         if !own.contains(from) {
             continue;
@@ -66,9 +67,6 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
         let LinkNeed { data, .. } = need;
         let sender = from - own.start;
         if !own.contains(to) {
-            let peer = ends[sender].peers.iter().position(|peer| peer == to);
-            let way = Way::Socket(peer.expect("whoever has a link to a thread has it as a peer"));
-            ends[sender].links.push(Link::new(*to, way));
             continue;
         }
         let reader = to - own.start;
@@ -84,10 +82,18 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
         let way = RingWay::new(doorbells[reader].clone(), data_in, control_in, may_wait);
         let feeder =
             Feeder { doorbell: doorbells[sender].clone(), room_wanted: Arc::clone(&way.room_wanted), freed: false };
-        ends[sender].links.push(Link::new(*to, Way::Ring(way)));
+        ends[sender].links.push(Link::new(blueprint.place(*to), Way::Ring(way)));
         ends[reader].inbound.push((Inbound { data: data_out, control: control_out }, feeder));
     }
+    for Ends { links, peers, .. } in &mut ends {
+        links.extend(peers.iter().enumerate().map(|(peer, place)| Link::new(*place, Way::Socket(peer))));
+    }
     Ok(ends)
+}
+
+/// The cores of other workers that a core has connections with, in the order of their peers in its sockets.
+pub(crate) fn peers_of(blueprint: &Blueprint, thread: usize) -> Vec<Place> {
+    blueprint.peer_places_of(thread).into_iter().collect()
 }
 
 /// What a core is given besides the blueprint.
@@ -108,10 +114,11 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     let builder = CoreBuilder { blueprint, thread: index, doorbell: &doorbell, events: &events, debug };
     let mut locals: Vec<Option<LocalExecutor>> = vec![None; blueprint.thread_of_task.len()];
     let mut transfer = builder.transfer(ends.links, &status);
-    transfer.sockets = (!ends.peers.is_empty()).then(|| {
+    transfer.sockets = blueprint.has_other_workers().then(|| {
         let frame_bytes_max = blueprint.limits.tuple_bytes_max.saturating_add(FRAME_MARGIN_BYTES);
         let frame_bytes_max = u32::try_from(frame_bytes_max).unwrap_or(u32::MAX);
-        Sockets::new(ends.peers.len(), 0, SocketsSettings { frame_bytes_max, ..SocketsSettings::default() })
+        let version = blueprint.assignment.version;
+        Sockets::new(ends.peers.len(), version, SocketsSettings { frame_bytes_max, ..SocketsSettings::default() })
     });
     let (mut bolts, mut spouts, mut ackers) = (Vec::new(), Vec::new(), Vec::new());
     let now_ns = crate::clock::now_ns();
@@ -142,7 +149,8 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         }
     }
     let may_wait = builder.may_wait();
-    let pause_links = bolts.iter().map(|bolt: &BoltExecutor| builder.pause_links(&bolt.component, &transfer)).collect();
+    let pause_links =
+        bolts.iter().map(|bolt: &BoltExecutor| pause_links(blueprint, &bolt.component, &transfer.links)).collect();
     let watched = (0..bolts.len() as u32).filter(|index| bolts[*index as usize].is_woken_from_outside()).collect();
     let (inbound, feeders) = ends.inbound.into_iter().unzip();
     Core {
@@ -172,6 +180,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         next_deadline_ns: u64::MAX,
         next_tick_ns: u64::MAX,
         stopping: false,
+        some_are_away: false,
         idle_since_ns: now_ns,
         tick_payload: Vec::new(),
         parker: None,
@@ -231,9 +240,10 @@ impl CoreBuilder<'_> {
                     .position(|executor| executor.contains(id))
                     .map_or(Destination::Nowhere, |inbox| Destination::Local(inbox as u32))
             } else {
+                let place = blueprint.place(*thread);
                 links
                     .iter()
-                    .position(|link| link.peer == *thread)
+                    .position(|link| link.place == place)
                     .map_or(Destination::Nowhere, |link| Destination::Link(link as u32))
             };
         }
@@ -262,13 +272,6 @@ impl CoreBuilder<'_> {
             status: Arc::clone(status),
             now_ns: crate::clock::now_ns(),
         }
-    }
-
-    /// Links to the cores that an inbox of this component may pause.
-    fn pause_links(&self, component: &str, transfer: &Transfer) -> Vec<u32> {
-        let held: BTreeSet<usize> = self.blueprint.held_by(component);
-        let links = transfer.links.iter().enumerate();
-        links.filter(|(_, link)| held.contains(&link.peer)).map(|(index, _)| index as u32).collect()
     }
 
     fn component_config(&self, component: &ComponentId) -> ringstorm_types::config::Config {

@@ -1,21 +1,21 @@
-//! Everything that is decided before a worker starts: tasks, cores, links, routes. Pure, apart from randomness that is
-//! passed in; each core builds itself from the one blueprint.
+//! Everything that is decided before a worker starts, and again for each new assignment: tasks, cores, links, routes.
+//! Pure; each core builds itself from the one blueprint.
 //!
 //! Invariants: a link exists exactly where a route, an ack or a pause needs one; every task has one home.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
 use ringstorm_acking::{EdgeKey, Lanes};
 use ringstorm_ring::IdleSettings;
 use ringstorm_tuple::Schema;
+use ringstorm_types::assignment::Assignment;
 use ringstorm_types::config::{Config, CorePlacement};
 use ringstorm_types::graph::{cycles, topological_order};
 use ringstorm_types::id::{SYSTEM_COMPONENT, TICK_STREAM};
 use ringstorm_types::numbering::{Numbering, number};
-use ringstorm_types::placement::{local_acker_count, place_those};
+use ringstorm_types::placement::place_those;
 use ringstorm_types::topology::{ComponentKind, Grouping};
 use ringstorm_types::{ComponentId, ExecutorId, StreamId, TaskId};
 
@@ -42,23 +42,19 @@ const MAX_PENDING_DEFAULT: usize = 1 << 20;
 /// The number of a component for runs of the system (ticks).
 pub(crate) const SYSTEM_NUMBER: u32 = u32::MAX - 1;
 
-/// Which of a topology's workers this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WorkerShare {
-    /// Its number, from 0.
-    pub(crate) worker: usize,
-    /// How many there are.
-    pub(crate) workers: NonZeroUsize,
-}
-
-impl WorkerShare {
-    /// The only worker.
-    pub(crate) const WHOLE: Self = Self { worker: 0, workers: NonZeroUsize::MIN };
+/// A core of some worker, whatever the assignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The number of its worker.
+    pub(crate) worker: u64,
+    /// Its number there.
+    pub(crate) core: u32,
 }
 
 /// One thread of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadPlan {
+    /// The position of its worker in the assignment.
     pub(crate) worker: usize,
     pub(crate) host: Host,
     pub(crate) executors: Vec<ExecutorId>,
@@ -73,8 +69,10 @@ pub(crate) struct LinkNeed {
 
 /// A topology on paper, with all of its workers, and which of them this is.
 pub(crate) struct Blueprint {
-    pub(crate) share: WorkerShare,
-    pub(crate) built: BuiltTopology,
+    pub(crate) assignment: Arc<Assignment>,
+    /// The position of this worker in the assignment.
+    pub(crate) own: usize,
+    pub(crate) built: Arc<BuiltTopology>,
     pub(crate) config: Config,
     pub(crate) facts: Arc<TopologyFacts>,
     pub(crate) numbering: Numbering,
@@ -109,42 +107,38 @@ pub(crate) struct Blueprint {
     pub(crate) load_aware: bool,
 }
 
-/// CPUs to use and how many cores to make.
-#[derive(Clone, Debug)]
-pub(crate) struct CoresWanted {
-    pub(crate) cpus: Vec<usize>,
+impl std::fmt::Debug for Blueprint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Blueprint").field("assignment", &self.assignment).finish_non_exhaustive()
+    }
 }
 
 impl Blueprint {
-    /// Plans a topology for one of its workers. All of them plan the same, given the same seed, but for the CPUs, which
-    /// are this worker's.
+    /// Plans a topology for the worker at that position of the assignment. All workers plan the same from the same
+    /// assignment, but for `cpus`, which are this worker's: if there are too few for its cores, these are not pinned.
+    ///
+    /// # Errors
+    /// When the assignment is not one for this topology, or a setting is wrong.
     pub(crate) fn new(
-        built: BuiltTopology,
+        built: Arc<BuiltTopology>,
         name: &str,
-        cores: &CoresWanted,
-        seed: u64,
-        share: WorkerShare,
+        assignment: Arc<Assignment>,
+        own: usize,
+        cpus: &[usize],
     ) -> Result<Self, BuildError> {
         let config = built.config.clone();
         let topology = built.topology.clone();
-        let workers = share.workers;
-        let core_count = config.worker_cores()?.unwrap_or(cores.cpus.len() / workers).max(1);
-        let core_count = NonZeroUsize::new(core_count).unwrap_or(NonZeroUsize::MIN);
-        // As in Storm there is an acker for each worker; within one process, one near each spout.
-        let ackers = match workers {
-            NonZeroUsize::MIN => local_acker_count(&topology, &config, core_count)?,
-            workers => u32::try_from(workers.get()).unwrap_or(u32::MAX),
-        };
-        let numbering = number(&topology, &config, ackers)?;
-        let enough = workers.checked_mul(core_count).is_some_and(|all| all.get() <= cores.cpus.len());
-        let pinned = config.cores_placement()? == CorePlacement::Pinned && enough;
+        let numbering = number(&topology, &config, assignment.acker_executors)?;
+        assignment.check(&numbering)?;
+        let seed = seed_of(&assignment);
+        let own_cores = assignment.workers[own].cores.get();
+        let pinned = config.cores_placement()? == CorePlacement::Pinned && own_cores <= cpus.len();
         let mut threads = Vec::new();
-        for (worker, executors) in ringstorm_types::placement::share(&numbering, &topology, workers).iter().enumerate()
-        {
-            let placement = place_those(&numbering, &topology, core_count, |id| executors.contains(&id));
-            let cpus = cores.cpus.iter().skip(worker * core_count.get());
-            let hosts =
-                cpus.map(|cpu| Host::Pinned { cpu: *cpu }).filter(|_| pinned).chain(std::iter::repeat(Host::Unbound));
+        for (worker, assigned) in assignment.workers.iter().enumerate() {
+            let executors: BTreeSet<ExecutorId> = assigned.executors.iter().copied().collect();
+            let placement = place_those(&numbering, &topology, assigned.cores, |id| executors.contains(&id));
+            let pins = cpus.iter().map(|cpu| Host::Pinned { cpu: *cpu }).filter(|_| pinned && worker == own);
+            let hosts = pins.chain(std::iter::repeat(Host::Unbound));
             // A core without executors would only cost a thread.
             let cores = placement.cores().zip(hosts).filter(|((_, executors), _)| !executors.is_empty());
             threads.extend(cores.map(|((_, executors), host)| ThreadPlan {
@@ -184,12 +178,12 @@ impl Blueprint {
         let inbox_mark_bytes = config.inbox_mark_bytes()?;
         let always_spin = config.cores_always_spin()?;
         let facts = Arc::new(TopologyFacts {
-            id: name.to_owned(),
+            id: assignment.topology_id.clone(),
             name: name.to_owned(),
             tasks: numbering.components().map(|(id, tasks)| (id.clone(), tasks.to_vec())).collect(),
         });
         let mut blueprint = Self {
-            share,
+            own,
             facts,
             thread_of_task,
             sources,
@@ -201,7 +195,8 @@ impl Blueprint {
             ring_cells: config.ring_cells()?,
             edge_key: EdgeKey::new(seed),
             seed,
-            incarnation: 0,
+            incarnation: assignment.workers[own].incarnation,
+            assignment,
             lanes,
             ackers,
             spouts,
@@ -251,7 +246,7 @@ impl Blueprint {
     }
 
     /// The threads of other workers that a thread has links to or from.
-    pub(crate) fn peers_of(&self, thread: usize) -> Vec<usize> {
+    fn peers_of(&self, thread: usize) -> Vec<usize> {
         let pairs = self.links.keys().filter(|pair| !self.is_ring(**pair));
         let peers = pairs.filter_map(|(from, to)| match (*from == thread, *to == thread) {
             (true, _) => Some(*to),
@@ -262,13 +257,35 @@ impl Blueprint {
     }
 
     /// Whether two threads live in one worker, so that a ring joins them.
-    pub(crate) fn is_ring(&self, (from, to): (usize, usize)) -> bool {
+    fn is_ring(&self, (from, to): (usize, usize)) -> bool {
         self.threads[from].worker == self.threads[to].worker
+    }
+
+    /// Where a thread is, for other assignments too.
+    pub(crate) fn place(&self, thread: usize) -> Place {
+        let worker = self.threads[thread].worker;
+        let core = (thread - self.threads_of_worker(worker).start) as u32;
+        Place { worker: self.assignment.workers[worker].number, core }
+    }
+
+    /// Whether this worker has others to talk to, now or later.
+    pub(crate) fn has_other_workers(&self) -> bool {
+        self.assignment.workers.len() > 1 || !self.assignment.workers[self.own].address.is_empty()
+    }
+
+    /// The number of this worker.
+    pub(crate) fn own_number(&self) -> u64 {
+        self.assignment.workers[self.own].number
+    }
+
+    /// The threads of other workers that a thread has links to or from, by their places.
+    pub(crate) fn peer_places_of(&self, thread: usize) -> BTreeSet<Place> {
+        self.peers_of(thread).into_iter().map(|peer| self.place(peer)).collect()
     }
 
     /// The numbers of this worker's cores.
     pub(crate) fn own_threads(&self) -> Range<usize> {
-        self.threads_of_worker(self.share.worker)
+        self.threads_of_worker(self.own)
     }
 
     /// The numbers of a worker's cores.
@@ -278,7 +295,7 @@ impl Blueprint {
     }
 
     pub(crate) fn is_own(&self, thread: usize) -> bool {
-        self.threads[thread].worker == self.share.worker
+        self.threads[thread].worker == self.own
     }
 
     pub(crate) fn is_in_cycle(&self, component: &str, with: &str) -> bool {
@@ -371,8 +388,8 @@ impl Blueprint {
         holders.flat_map(|emitter| self.threads_of(emitter)).collect()
     }
 
-    /// By worker: whether a tree of this spout may have something there, be it a tuple or its acker.
-    pub(crate) fn touched_by(&self, spout: &str) -> Vec<bool> {
+    /// The numbers of the workers where a tree of this spout may have something, be it a tuple or its acker.
+    pub(crate) fn touched_by(&self, spout: &str) -> BTreeSet<u64> {
         let components = &self.built.topology.components;
         let mut reached: BTreeSet<&str> = BTreeSet::from([spout]);
         let mut next: Vec<&str> = vec![spout];
@@ -386,12 +403,9 @@ impl Blueprint {
                 }
             }
         }
-        let mut touched = vec![false; self.share.workers.get()];
         let ackers = self.ackers.iter().map(|task| self.thread_of_task[*task as usize]);
-        for thread in reached.iter().flat_map(|id| self.threads_of(id)).chain(ackers) {
-            touched[self.threads[thread].worker] = true;
-        }
-        touched
+        let threads = reached.iter().flat_map(|id| self.threads_of(id)).chain(ackers);
+        threads.map(|thread| self.place(thread).worker).collect()
     }
 
     pub(crate) fn threads_of(&self, component: &str) -> BTreeSet<usize> {
@@ -445,6 +459,17 @@ impl Blueprint {
     pub(crate) fn max_pending(&self, component: &Config) -> Result<usize, BuildError> {
         Ok(component.max_spout_pending()?.map_or(MAX_PENDING_DEFAULT, |pending| pending as usize))
     }
+}
+
+/// What the workers of one topology draw their numbers from.
+fn seed_of(assignment: &Assignment) -> u64 {
+    fnv(assignment.secret.0.bytes().chain(assignment.topology_id.bytes()))
+}
+
+/// FNV-1a over bytes: a number that stands for them, alike in every build.
+pub(crate) fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, step)
 }
 
 /// A task id as an index; tasks of components count from 1.

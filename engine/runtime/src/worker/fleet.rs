@@ -23,16 +23,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ringstorm_types::ComponentId;
+use ringstorm_types::assignment::Assignment;
 use serde::Serialize;
 
 use crate::debug::DebugListener;
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
-use crate::worker::admission::random_bytes;
 use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::Message;
 use crate::worker::members::{Held, Members, Order, Reading, Received, Sent};
-use crate::worker::talk::{self, FromWorker, Setup, ToWorker};
+use crate::worker::talk::{self, FromWorker, ToWorker};
 use listener::Listener;
 use replacer::Replacer;
 
@@ -46,8 +46,6 @@ const ANSWER_LOOK: Duration = Duration::from_millis(100);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a worker that has said that it ends may take.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The assignment of a run that never changes it.
-const ASSIGNMENT_VERSION: i64 = 1;
 
 /// Makes the command that starts worker number so, which is to reach this process at that path.
 pub type WorkerCommand = Box<dyn FnMut(usize, &Path) -> Command + Send>;
@@ -68,10 +66,6 @@ enum Answer {
 enum News {
     /// A worker is to be replaced.
     Died(usize),
-    /// A worker has forgotten another, or is gone and has forgotten all.
-    Forgot {
-        by: usize,
-    },
     Stop,
 }
 
@@ -91,7 +85,6 @@ struct Shared {
     workers: Vec<Mutex<Worker>>,
     messages: Sender<Message>,
     answers: Sender<(usize, Answer)>,
-    news: Sender<News>,
     debug: Mutex<Option<DebugListener>>,
     /// Where the workers reach this process.
     path: SocketPath,
@@ -127,7 +120,8 @@ fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { what, source }
 }
 
-fn now_us() -> u64 {
+/// Microseconds since 1970, of which incarnations are made.
+pub(crate) fn now_us() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
@@ -145,7 +139,7 @@ impl Fleet {
         let path = SocketPath(directory);
         let listener = UnixListener::bind(path.socket()).map_err(system("making a socket for the workers"))?;
         listener.set_nonblocking(true).map_err(system("making a socket for the workers"))?;
-        let count = blueprint.share.workers.get();
+        let count = blueprint.assignment.workers.len();
         let mut processes = Processes(Vec::new());
         for worker in 0..count {
             let process = command(worker, &path.socket()).spawn().map_err(system("starting a worker process"))?;
@@ -184,15 +178,13 @@ impl Fleet {
             workers: workers.collect(),
             messages: messages.clone(),
             answers: answer,
-            news: news.clone(),
             debug: Mutex::new(on_debug),
             path,
         });
-        let secret = random_bytes().to_vec();
         for worker in 0..count {
-            shared.set_up(worker, &secret).map_err(system("telling a worker what to do"))?;
+            shared.set_up(worker).map_err(system("telling a worker what to do"))?;
         }
-        let replacer = Replacer { shared: Arc::clone(&shared), listener, command, secret, news: news_inbox };
+        let replacer = Replacer { shared: Arc::clone(&shared), listener, command, news: news_inbox };
         let thread = std::thread::Builder::new().name("ringstorm-replacer".into());
         let replacing = thread.spawn(move || replacer.run()).map_err(system("starting a thread (limit: processes)"))?;
         let deaths = vec![VecDeque::new(); count];
@@ -237,18 +229,26 @@ impl Shared {
         }
     }
 
+    /// The assignment with who is where now. Spouts wait for an order.
+    fn assignment(&self) -> Box<Assignment> {
+        let mut assignment = Assignment { active: false, ..(*self.blueprint.assignment).clone() };
+        for (index, assigned) in assignment.workers.iter_mut().enumerate() {
+            let worker = self.worker(index);
+            assigned.incarnation = worker.incarnation;
+            assigned.address.clone_from(&worker.address);
+        }
+        Box::new(assignment)
+    }
+
+    /// Tells all workers but one who is where now.
+    fn reassign(&self, but: usize) {
+        let message = ToWorker::Assignment(self.assignment());
+        (0..self.workers.len()).filter(|worker| *worker != but).for_each(|worker| self.tell(worker, &message));
+    }
+
     /// Tells a worker what to do, and begins to hear what it says.
-    fn set_up(self: &Arc<Self>, worker: usize, secret: &[u8]) -> io::Result<()> {
-        let all = 0..self.workers.len();
-        let setup = Setup {
-            topology_id: self.blueprint.facts.id.clone(),
-            seed: self.blueprint.seed,
-            secret: secret.to_vec(),
-            assignment_version: ASSIGNMENT_VERSION,
-            incarnations: all.clone().map(|worker| self.worker(worker).incarnation).collect(),
-            addresses: all.map(|worker| self.worker(worker).address.clone()).collect(),
-        };
-        self.tell(worker, &ToWorker::Setup(setup));
+    fn set_up(self: &Arc<Self>, worker: usize) -> io::Result<()> {
+        self.tell(worker, &ToWorker::Assignment(self.assignment()));
         let state = self.worker(worker);
         let stream = state.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?.try_clone()?;
         let listener = Listener { worker, incarnation: state.incarnation, shared: Arc::clone(self) };

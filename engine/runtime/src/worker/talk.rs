@@ -11,40 +11,21 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use ringstorm_types::assignment::Assignment;
+
 use crate::metrics::CoreSnapshot;
 use crate::worker::members::{Order, Received, Sent};
 
 /// Counters of hundreds of executors with their histograms fit by far.
 const MESSAGE_BYTES_MAX: u32 = 256 << 20;
 
-/// What every worker of a run must know before it starts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    pub(crate) topology_id: String,
-    pub(crate) seed: u64,
-    pub(crate) secret: Vec<u8>,
-    pub(crate) assignment_version: i64,
-    /// By worker.
-    pub(crate) incarnations: Vec<u64>,
-    /// By worker: where it listens.
-    pub(crate) addresses: Vec<String>,
-}
-
 /// From whoever leads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
-    Setup(Setup),
+    /// The first message, and again whenever something changes. Whether spouts are active is not for it to say here, but
+    /// for orders.
+    Assignment(Box<Assignment>),
     Order(Order),
-    /// A worker has died; another process with this incarnation takes its place. Answered with [`FromWorker::Forgot`].
-    Forget {
-        worker: usize,
-        incarnation: u64,
-    },
-    /// Nobody has anything left for the process that died: fail what may be lost, and know where the new one listens.
-    Replaced {
-        worker: usize,
-        address: String,
-    },
     ReadReceived,
     ReadSent,
     ReadSnapshots,
@@ -92,10 +73,6 @@ pub(crate) enum FromWorker {
     /// Something about connections that whoever runs this should know.
     Note {
         text: String,
-    },
-    /// [`ToWorker::Forget`] was carried out.
-    Forgot {
-        worker: usize,
     },
     /// It is over: in order, or why not.
     Ended {

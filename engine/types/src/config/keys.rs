@@ -42,6 +42,9 @@ pub const WORKER_LISTEN: &str = "ringstorm.worker.listen";
 pub const WORKER_DIAL: &str = "ringstorm.worker.dial";
 /// For each of several worker processes: the words before its own command, such as `["numactl", "--membind=0"]`.
 pub const WORKER_LAUNCH: &str = "ringstorm.worker.launch";
+/// How long a core of another worker may be away before it holds its senders no more, in seconds: what is for it is dropped
+/// then, and its trees fail, until it is back.
+pub const WORKER_ABSENCE_SECS: &str = "ringstorm.worker.absence.secs";
 /// Whether cores spin when they are idle instead of parking.
 pub const CORES_ALWAYS_SPIN: &str = "ringstorm.cores.always.spin";
 /// Whether cores are pinned to CPUs: `pinned` or `unbound`.
@@ -81,6 +84,8 @@ pub const DEFAULT_FRAME_BYTES: usize = 8 << 10;
 pub const DEFAULT_INBOX_MARK_BYTES: usize = 256 << 10;
 /// Default of [`CYCLE_LIMIT_BYTES`]: 256 MiB.
 pub const DEFAULT_CYCLE_LIMIT_BYTES: usize = 256 << 20;
+/// Default of [`WORKER_ABSENCE_SECS`].
+pub const DEFAULT_WORKER_ABSENCE_SECS: f64 = 15.0;
 /// Default of [`DRAIN_TIMEOUT_SECS`].
 pub const DEFAULT_DRAIN_TIMEOUT_SECS: f64 = 30.0;
 /// Default of [`TASK_FAILURE_LIMIT`].

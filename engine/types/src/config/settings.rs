@@ -241,6 +241,15 @@ impl Config {
         self.size(keys::CYCLE_LIMIT_BYTES, 1 << 10..=BYTES_MAX, keys::DEFAULT_CYCLE_LIMIT_BYTES)
     }
 
+    /// [`keys::WORKER_ABSENCE_SECS`], in seconds, with fractions.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn worker_absence_secs(&self) -> Result<f64, ConfigError> {
+        let seconds = self.optional_number(keys::WORKER_ABSENCE_SECS, 0.1..=f64::from(i32::MAX))?;
+        Ok(seconds.unwrap_or(keys::DEFAULT_WORKER_ABSENCE_SECS))
+    }
+
     /// [`keys::DRAIN_TIMEOUT_SECS`], in seconds, with fractions, down to a millisecond. Nothing ends in no time at all.
     ///
     /// # Errors
@@ -278,6 +287,7 @@ impl Config {
             self.worker_cores().err(),
             self.worker_listen().err(),
             self.worker_dial().err(),
+            self.worker_absence_secs().err(),
             self.worker_launch().err(),
             self.cores_always_spin().err(),
             self.cores_placement().err(),

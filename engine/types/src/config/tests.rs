@@ -49,6 +49,8 @@ fn good_values_are_taken() {
     assert_eq!(with(keys::TOPOLOGY_TICK_TUPLE_FREQ_SECS, json!(3)).tick_tuple_freq_secs(), Ok(Some(3.0)));
     assert_eq!(with(keys::CORES_PLACEMENT, json!("unbound")).cores_placement(), Ok(CorePlacement::Unbound));
     assert_eq!(with(keys::DRAIN_TIMEOUT_SECS, json!(0.001)).drain_timeout_secs(), Ok(0.001));
+    assert_eq!(Config::new().worker_absence_secs(), Ok(15.0));
+    assert_eq!(with(keys::WORKER_ABSENCE_SECS, json!(2.5)).worker_absence_secs(), Ok(2.5));
     assert_eq!(with(keys::RING_CELLS, json!(4)).ring_cells(), Ok(4));
 }
 
@@ -82,6 +84,7 @@ fn bad_values_are_refused_by_key_value_origin_and_range() {
         (keys::INBOX_MARK_BYTES, json!(10), "a whole number from 1024 to"),
         (keys::CYCLE_LIMIT_BYTES, json!("256M"), "a whole number from 1024 to"),
         (keys::DRAIN_TIMEOUT_SECS, json!(0), "a number from 0.001 to"),
+        (keys::WORKER_ABSENCE_SECS, json!(0), "a number from 0.1 to"),
         (keys::TASK_FAILURE_LIMIT, json!(0), "a whole number from 1 to"),
     ] {
         let errors = with(key, value.clone()).check_values();

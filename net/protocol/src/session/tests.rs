@@ -21,7 +21,14 @@ struct End {
 impl End {
     fn new() -> Self {
         let received = ReceiveBuffer::new(4096, 1 << 20);
-        Self { session: Session::new(1), wire: VecDeque::new(), received, delivered: Vec::new(), pushed: 0, lost: Vec::new() }
+        Self {
+            session: Session::new(1),
+            wire: VecDeque::new(),
+            received,
+            delivered: Vec::new(),
+            pushed: 0,
+            lost: Vec::new(),
+        }
     }
 
     fn push(&mut self, body_bytes: usize) {
@@ -122,56 +129,56 @@ proptest! {
 
 /// Carries steps out, and then all that is left, over a connection that holds.
 fn run(steps: Vec<Step>) -> Result<[End; 2], TestCaseError> {
-        let mut ends = [End::new(), End::new()];
-        ends.iter_mut().for_each(End::connect);
-        for step in steps {
-            match step {
-                Step::Push(end, bytes) => ends[usize::from(end)].push(bytes),
-                Step::Send(end, most) => ends[usize::from(end)].send(most),
-                Step::Receive(end, most) => {
-                    let mut wire = std::mem::take(&mut ends[usize::from(!end)].wire);
-                    ends[usize::from(end)].receive(&mut wire, most);
-                    ends[usize::from(!end)].wire = wire;
-                }
-                Step::Confirm(end) => {
-                    let end = &mut ends[usize::from(end)];
-                    if !end.session.is_within_unit() {
-                        let unit = end.session.confirmation();
-                        end.wire.extend(unit);
-                    }
-                }
-                Step::Cut => {
-                    ends.iter_mut().for_each(|end| end.session.disconnected());
-                    ends.iter_mut().for_each(End::connect);
-                }
-                Step::GiveUp(end) => {
-                    ends.iter_mut().for_each(|end| end.session.disconnected());
-                    ends[usize::from(end)].give_up();
-                    ends.iter_mut().for_each(End::connect);
+    let mut ends = [End::new(), End::new()];
+    ends.iter_mut().for_each(End::connect);
+    for step in steps {
+        match step {
+            Step::Push(end, bytes) => ends[usize::from(end)].push(bytes),
+            Step::Send(end, most) => ends[usize::from(end)].send(most),
+            Step::Receive(end, most) => {
+                let mut wire = std::mem::take(&mut ends[usize::from(!end)].wire);
+                ends[usize::from(end)].receive(&mut wire, most);
+                ends[usize::from(!end)].wire = wire;
+            }
+            Step::Confirm(end) => {
+                let end = &mut ends[usize::from(end)];
+                if !end.session.is_within_unit() {
+                    let unit = end.session.confirmation();
+                    end.wire.extend(unit);
                 }
             }
-            for end in &ends {
-                prop_assert!(end.delivered.is_sorted_by(|earlier, later| earlier < later));
+            Step::Cut => {
+                ends.iter_mut().for_each(|end| end.session.disconnected());
+                ends.iter_mut().for_each(End::connect);
             }
-        }
-        for _ in 0..2000 {
-            for end in [0, 1] {
-                ends[end].send(usize::MAX);
-                let mut wire = std::mem::take(&mut ends[end].wire);
-                ends[1 - end].receive(&mut wire, usize::MAX);
-                ends[end].wire = wire;
+            Step::GiveUp(end) => {
+                ends.iter_mut().for_each(|end| end.session.disconnected());
+                ends[usize::from(end)].give_up();
+                ends.iter_mut().for_each(End::connect);
             }
-        }
-        for end in 0..2 {
-            let unit = ends[1 - end].session.confirmation();
-            ends[1 - end].wire.extend(unit);
-            let mut wire = std::mem::take(&mut ends[1 - end].wire);
-            ends[end].receive(&mut wire, usize::MAX);
         }
         for end in &ends {
-            prop_assert_eq!((end.session.kept_bytes(), end.session.unsent_bytes()), (0, 0));
+            prop_assert!(end.delivered.is_sorted_by(|earlier, later| earlier < later));
         }
-        Ok(ends)
+    }
+    for _ in 0..2000 {
+        for end in [0, 1] {
+            ends[end].send(usize::MAX);
+            let mut wire = std::mem::take(&mut ends[end].wire);
+            ends[1 - end].receive(&mut wire, usize::MAX);
+            ends[end].wire = wire;
+        }
+    }
+    for end in 0..2 {
+        let unit = ends[1 - end].session.confirmation();
+        ends[1 - end].wire.extend(unit);
+        let mut wire = std::mem::take(&mut ends[1 - end].wire);
+        ends[end].receive(&mut wire, usize::MAX);
+    }
+    for end in &ends {
+        prop_assert_eq!((end.session.kept_bytes(), end.session.unsent_bytes()), (0, 0));
+    }
+    Ok(ends)
 }
 
 fn header(kind: Kind, sequence: u64, confirms: u64) -> Header {

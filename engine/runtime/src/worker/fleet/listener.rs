@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ringstorm_types::{ComponentId, TaskId};
 
-use super::{Answer, News, Shared};
+use super::{Answer, Shared};
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
 use crate::worker::coordinator::Message;
@@ -35,7 +35,6 @@ impl Listener {
             }
             (state.stream, state.is_ready) = (None, false);
         }
-        let _ = self.shared.news.send(News::Forgot { by: self.worker });
         if !has_ended {
             self.tell(Event::Died { core: self.worker });
         }
@@ -48,10 +47,6 @@ impl Listener {
             FromWorker::Ready => {
                 self.shared.worker(worker).is_ready = true;
                 Event::Ready { core: worker }
-            }
-            FromWorker::Forgot { .. } => {
-                let _ = self.shared.news.send(News::Forgot { by: worker });
-                return;
             }
             FromWorker::StopAsked => Event::StopAsked,
             FromWorker::Idle => Event::Idle,

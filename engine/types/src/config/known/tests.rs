@@ -55,6 +55,7 @@ fn every_key_that_has_a_getter_is_in_the_table() {
         keys::INBOX_MARK_BYTES,
         keys::CYCLE_LIMIT_BYTES,
         keys::DRAIN_TIMEOUT_SECS,
+        keys::WORKER_ABSENCE_SECS,
         keys::TASK_FAILURE_LIMIT,
     ];
     for known in known_keys() {

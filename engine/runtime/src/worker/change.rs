@@ -1,0 +1,151 @@
+//! What a new assignment means for a worker that runs by an older one.
+//!
+//! Pure. An assignment that is not one for the topology is refused before (see `Blueprint::new`).
+
+use std::collections::BTreeMap;
+
+use ringstorm_types::assignment::{AssignedWorker, Assignment};
+
+/// What a worker does about a new assignment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing: it is older than the one that the worker has.
+    Outdated,
+    /// It ends: another process does what it did, or nobody does.
+    Leave(&'static str),
+    /// It goes on.
+    Stay(Stay),
+}
+
+/// What changes around a worker that goes on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stay {
+    /// Tasks live elsewhere than before.
+    pub(crate) is_rewired: bool,
+    /// Other workers whose processes are others now, and the lowest incarnation of these.
+    pub(crate) renewed: BTreeMap<u64, u64>,
+    /// Workers that run nothing any more.
+    pub(crate) gone: Vec<u64>,
+    /// Where spouts are switched on or off.
+    pub(crate) active: Option<bool>,
+}
+
+/// Compares the assignment that worker `own` runs with a new one. `incarnation` is its own.
+pub(crate) fn change(old: &Assignment, new: &Assignment, own: u64, incarnation: u64) -> Change {
+    if new.version < old.version {
+        return Change::Outdated;
+    }
+    let by_number = |assignment: &Assignment| -> BTreeMap<u64, AssignedWorker> {
+        assignment.workers.iter().map(|worker| (worker.number, worker.clone())).collect()
+    };
+    let (before, after) = (by_number(old), by_number(new));
+    let Some(mine) = after.get(&own) else {
+        return Change::Leave("the assignment has nothing for this worker any more");
+    };
+    if mine.incarnation > incarnation {
+        return Change::Leave("a newer process has taken the place of this one");
+    }
+    let is_same_program = new.topology_id == old.topology_id
+        && new.secret == old.secret
+        && new.acker_executors == old.acker_executors
+        && before.get(&own).is_some_and(|before| runs_the_same(before, mine));
+    if !is_same_program {
+        return Change::Leave("the assignment gives this worker something else to run, which a new process has to do");
+    }
+    let mut stay = Stay { active: (new.active != old.active).then_some(new.active), ..Stay::default() };
+    for (number, worker) in after.iter().filter(|(number, _)| **number != own) {
+        let Some(known) = before.get(number) else {
+            stay.is_rewired = true;
+            continue;
+        };
+        let other_tasks = !runs_the_same(known, worker);
+        stay.is_rewired |= other_tasks;
+        if other_tasks || worker.incarnation > known.incarnation {
+            // A process runs the same for as long as it lives, so that this is another one, whether or not it is said.
+            stay.renewed.insert(*number, worker.incarnation.max(known.incarnation + u64::from(other_tasks)));
+        }
+    }
+    stay.gone = before.keys().copied().filter(|number| !after.contains_key(number)).collect();
+    stay.is_rewired |= !stay.gone.is_empty();
+    Change::Stay(stay)
+}
+
+fn runs_the_same(one: &AssignedWorker, other: &AssignedWorker) -> bool {
+    let sorted = |worker: &AssignedWorker| {
+        let mut executors = worker.executors.clone();
+        executors.sort_unstable();
+        executors
+    };
+    one.cores == other.cores && sorted(one) == sorted(other)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each way in which an assignment can change.
+
+    use std::num::NonZeroUsize;
+
+    use ringstorm_types::assignment::WorkerSecret;
+    use ringstorm_types::{ExecutorId, TaskId};
+
+    use super::*;
+
+    fn worker(number: u64, tasks: &[i32]) -> AssignedWorker {
+        let executors = tasks.iter().map(|task| ExecutorId { first: TaskId(*task), last: TaskId(*task) }).collect();
+        AssignedWorker { number, incarnation: 10, address: String::new(), cores: NonZeroUsize::MIN, executors }
+    }
+
+    fn assignment(workers: Vec<AssignedWorker>) -> Assignment {
+        let secret = WorkerSecret("0".repeat(32));
+        Assignment { topology_id: "t".into(), version: 5, secret, acker_executors: 1, active: true, workers }
+    }
+
+    fn after(edit: impl FnOnce(&mut Assignment)) -> Change {
+        let old = assignment(vec![worker(1, &[1, 2]), worker(2, &[3]), worker(3, &[4])]);
+        let mut new = old.clone();
+        edit(&mut new);
+        change(&old, &new, 1, 10)
+    }
+
+    #[test]
+    fn nothing_changes_when_nothing_changed() {
+        assert_eq!(after(|_| {}), Change::Stay(Stay::default()));
+        assert_eq!(after(|it| it.version = 9), Change::Stay(Stay::default()));
+        assert_eq!(after(|it| it.workers[0].executors.reverse()), Change::Stay(Stay::default()));
+    }
+
+    #[test]
+    fn an_older_one_is_left() {
+        assert_eq!(after(|it| it.version = 4), Change::Outdated);
+    }
+
+    #[test]
+    fn who_has_other_work_or_none_or_a_successor_leaves() {
+        let leaves = |edit: fn(&mut Assignment)| assert!(matches!(after(edit), Change::Leave(_)));
+        leaves(|it| drop(it.workers.remove(0)));
+        leaves(|it| it.workers[0].executors.truncate(1));
+        leaves(|it| it.workers[0].incarnation = 11);
+        leaves(|it| it.acker_executors = 2);
+    }
+
+    #[test]
+    fn others_that_are_new_processes_are_named() {
+        let renewed = |pairs: &[(u64, u64)]| pairs.iter().copied().collect::<BTreeMap<_, _>>();
+        let stay = Stay { renewed: renewed(&[(2, 12)]), ..Stay::default() };
+        assert_eq!(after(|it| it.workers[1].incarnation = 12), Change::Stay(stay));
+        let stay = Stay { renewed: renewed(&[(2, 11)]), gone: vec![3], is_rewired: true, ..Stay::default() };
+        let move_all = |it: &mut Assignment| {
+            let moved = it.workers.remove(2).executors;
+            it.workers[1].executors.extend(moved);
+        };
+        assert_eq!(after(move_all), Change::Stay(stay));
+        let stay = Stay { gone: vec![3], is_rewired: true, ..Stay::default() };
+        assert_eq!(after(|it| it.workers[2].number = 4), Change::Stay(stay));
+    }
+
+    #[test]
+    fn a_switch_of_spouts_is_that_alone() {
+        let stay = Stay { active: Some(false), ..Stay::default() };
+        assert_eq!(after(|it| it.active = false), Change::Stay(stay));
+    }
+}

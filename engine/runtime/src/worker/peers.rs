@@ -1,0 +1,269 @@
+//! The connections of a worker to the cores of others: who is to be connected with whom, who dials, what is ready, who is
+//! away, and what its own cores must be told.
+//!
+//! Of two workers the one with the lower number dials.
+//!
+//! Invariants: a core hears that a process is another before it hears of a connection to the new one.
+//!
+//! Threading: belongs to the agent's thread. Errors: what goes wrong with connections is said in notes; the keeper tries
+//! again for ever.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringstorm_net::{Keeper, KeeperEvent, Lost, Route};
+use ringstorm_types::assignment::Assignment;
+
+use crate::core::status::{Command, CommandBox};
+use crate::worker::admission::SharedKnown;
+use crate::worker::assemble::peers_of;
+use crate::worker::blueprint::{Blueprint, Place};
+use crate::worker::change::Stay;
+
+/// The connections of one worker.
+pub(crate) struct Peers {
+    own: u64,
+    cores: Vec<Arc<CommandBox>>,
+    keeper: Keeper,
+    known: SharedKnown,
+    /// By own core: the places behind its peers, in their order.
+    places: Vec<Vec<Place>>,
+    /// The connections that there are to be: which core's which peer each is.
+    routes: BTreeMap<Route, (usize, usize)>,
+    /// By worker: the incarnation that the cores take its cores for.
+    incarnations: BTreeMap<u64, u64>,
+    /// Connections that were never ready.
+    missing: BTreeSet<Route>,
+    /// Connections that were lost, and when.
+    lost: BTreeMap<Route, Instant>,
+    /// Those that were lost too long ago.
+    away: BTreeSet<Route>,
+    absence: Duration,
+}
+
+impl Peers {
+    /// The connections of the blueprint; none is dialed yet. Who is longer away than `absence` holds nobody.
+    pub(crate) fn new(
+        blueprint: &Blueprint,
+        cores: &[Arc<CommandBox>],
+        keeper: Keeper,
+        known: SharedKnown,
+        absence: Duration,
+    ) -> Self {
+        let incarnations = blueprint.assignment.workers.iter().map(|worker| (worker.number, worker.incarnation));
+        let mut peers = Self {
+            own: blueprint.own_number(),
+            cores: cores.to_vec(),
+            keeper,
+            known,
+            places: blueprint.own_threads().map(|thread| peers_of(blueprint, thread)).collect(),
+            routes: BTreeMap::new(),
+            incarnations: incarnations.collect(),
+            missing: BTreeSet::new(),
+            lost: BTreeMap::new(),
+            away: BTreeSet::new(),
+            absence,
+        };
+        peers.plan(blueprint);
+        peers.missing = peers.routes.keys().copied().collect();
+        peers
+    }
+
+    /// What is known before there is a keeper, which needs it.
+    pub(crate) fn know(blueprint: &Blueprint, known: &SharedKnown) {
+        let mut known = known.lock();
+        known.version = blueprint.assignment.version;
+        known.routes = routes(blueprint).collect();
+        for worker in &blueprint.assignment.workers {
+            let newest = known.incarnations.entry(worker.number).or_default();
+            *newest = worker.incarnation.max(*newest);
+        }
+    }
+
+    fn plan(&mut self, blueprint: &Blueprint) {
+        self.routes = routes(blueprint)
+            .filter_map(|route| {
+                let core = route.own_core as usize;
+                let place = Place { worker: route.worker, core: route.their_core };
+                let peer = self.places[core].iter().position(|known| *known == place)?;
+                Some((route, (core, peer)))
+            })
+            .collect();
+    }
+
+    /// Dials every worker of the assignment that is to be dialed from here, at its address there.
+    pub(crate) fn dial(&self, assignment: &Assignment) {
+        for worker in assignment.workers.iter().filter(|worker| worker.number > self.own) {
+            if !worker.address.is_empty() {
+                let routes = self.routes.keys().filter(|route| route.worker == worker.number);
+                routes.for_each(|route| self.keeper.dial(*route, &worker.address));
+            }
+        }
+    }
+
+    /// Takes over a new assignment; `rewired` is made of it if tasks live elsewhere than before.
+    pub(crate) fn change(&mut self, assignment: &Assignment, rewired: Option<&Arc<Blueprint>>, stay: &Stay) {
+        self.known.lock().version = assignment.version;
+        for (worker, incarnation) in &stay.renewed {
+            self.renew(*worker, *incarnation);
+        }
+        if let Some(blueprint) = rewired {
+            let mut all_new = Vec::new();
+            for (core, thread) in blueprint.own_threads().enumerate() {
+                let places = peers_of(blueprint, thread).into_iter();
+                let new_peers: Vec<Place> = places.filter(|place| !self.places[core].contains(place)).collect();
+                self.places[core].extend(&new_peers);
+                all_new.push(new_peers);
+            }
+            for (core, new_peers) in all_new.into_iter().enumerate() {
+                self.cores[core].send(Command::Rewire { blueprint: Arc::clone(blueprint), new_peers });
+            }
+            stay.gone.iter().for_each(|worker| self.keeper.forget(*worker));
+            self.plan(blueprint);
+            Self::know(blueprint, &self.known);
+            let routes = &self.routes;
+            self.missing.retain(|route| routes.contains_key(route));
+            self.lost.retain(|route, _| routes.contains_key(route));
+            self.away.retain(|route| routes.contains_key(route));
+        }
+        self.dial(assignment);
+    }
+
+    /// Another process is behind a worker now.
+    fn renew(&mut self, worker: u64, incarnation: u64) {
+        let cores_think = self.incarnations.entry(worker).or_default();
+        if incarnation <= *cores_think {
+            return;
+        }
+        *cores_think = incarnation;
+        {
+            let mut known = self.known.lock();
+            let newest = known.incarnations.entry(worker).or_default();
+            *newest = incarnation.max(*newest);
+        }
+        self.keeper.forget(worker);
+        for (core, commands) in self.cores.iter().enumerate() {
+            let places = self.places[core].iter().enumerate();
+            let peers: Vec<usize> = places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
+            commands.send(Command::Forget { worker, peers });
+        }
+        let now = Instant::now();
+        for route in self.routes.keys().filter(|route| route.worker == worker && !self.missing.contains(route)) {
+            self.lost.entry(*route).or_insert(now);
+        }
+    }
+
+    /// Something happened to connections. Returns what to tell whoever runs this.
+    pub(crate) fn keep(&mut self, event: KeeperEvent) -> Option<String> {
+        match event {
+            KeeperEvent::Connected { route, socket, received, claims } => {
+                let (core, peer) = self.routes.get(&route).copied()?;
+                let current = self.incarnations.get(&route.worker).copied().unwrap_or_default();
+                // It was made before its peer was known to be gone.
+                if claims.incarnation < current {
+                    return None;
+                }
+                if claims.incarnation > current {
+                    self.renew_by_handshake(route, claims.incarnation);
+                }
+                self.lost.remove(&route);
+                self.cores[core].send(Command::Attach { peer, socket, received });
+                let was_away = self.away.remove(&route);
+                was_away.then(|| format!("{} is back", name(route)))
+            }
+            KeeperEvent::Unreachable { route, why } => {
+                Some(format!("{} cannot be reached: {why}; trying again", name(route)))
+            }
+            KeeperEvent::Refused { from, why } => {
+                let from = from.map_or("somebody".to_owned(), |from| from.to_string());
+                Some(format!("a connection from {from} was refused: {why}"))
+            }
+            KeeperEvent::Silent { route } => {
+                Some(format!("the machine of {} is silent: the connection is given up", name(route)))
+            }
+        }
+    }
+
+    /// As [`Peers::renew`], but the keeper has the first connection to the new process already, and an address that it
+    /// answers at.
+    fn renew_by_handshake(&mut self, route: Route, incarnation: u64) {
+        self.incarnations.insert(route.worker, incarnation);
+        if self.routes.keys().filter(|other| other.worker == route.worker).all(|other| self.missing.contains(other)) {
+            // It is the first that is heard of.
+            return;
+        }
+        for (core, commands) in self.cores.iter().enumerate() {
+            let places = self.places[core].iter().enumerate();
+            let peers: Vec<usize> =
+                places.filter(|(_, place)| place.worker == route.worker).map(|(peer, _)| peer).collect();
+            commands.send(Command::Forget { worker: route.worker, peers });
+        }
+        let now = Instant::now();
+        for other in self.routes.keys().filter(|other| other.worker == route.worker && **other != route) {
+            if !self.missing.contains(other) {
+                self.lost.entry(*other).or_insert(now);
+            }
+            self.keeper.lost(*other);
+        }
+    }
+
+    /// A core has lost a connection. Returns what to tell whoever runs this.
+    pub(crate) fn lost(&mut self, core: usize, peer: usize, lost: &Lost) -> Option<String> {
+        let route = self.route_of(core, peer)?;
+        self.lost.entry(route).or_insert_with(Instant::now);
+        self.keeper.lost(route);
+        // Its process has ended, which its leader knows better, or its machine; it is dialed again either way.
+        let is_usual = matches!(lost, Lost::ClosedByPeer | Lost::PeerEnded);
+        (!is_usual).then(|| format!("the connection to {} is lost: {lost}", name(route)))
+    }
+
+    /// A connection is ready on both sides.
+    pub(crate) fn ready(&mut self, core: usize, peer: usize) {
+        if let Some(route) = self.route_of(core, peer) {
+            self.missing.remove(&route);
+            self.lost.remove(&route);
+        }
+    }
+
+    /// Whether every connection was ready once.
+    pub(crate) fn all_were_ready(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// Has cores give up whoever is away for too long. Returns what to tell whoever runs this.
+    pub(crate) fn look(&mut self) -> Vec<String> {
+        let is_due = |(_, since): &(&Route, &Instant)| since.elapsed() >= self.absence;
+        let due: Vec<Route> = self.lost.iter().filter(is_due).map(|(route, _)| *route).collect();
+        let news: Vec<Route> = due.into_iter().filter(|route| self.away.insert(*route)).collect();
+        let tell = |route: Route| {
+            if let Some((core, peer)) = self.routes.get(&route) {
+                self.cores[*core].send(Command::GiveUp { worker: route.worker, peers: vec![*peer] });
+            }
+            format!(
+                "{} has been away for {} s: until it is back, what is for it is dropped, and its trees fail",
+                name(route),
+                self.absence.as_secs_f64()
+            )
+        };
+        news.into_iter().map(tell).collect()
+    }
+
+    fn route_of(&self, core: usize, peer: usize) -> Option<Route> {
+        let Place { worker, core: their_core } = *self.places.get(core)?.get(peer)?;
+        let route = Route { worker, own_core: core as u32, their_core };
+        self.routes.contains_key(&route).then_some(route)
+    }
+}
+
+/// The connections that this worker is to have.
+fn routes(blueprint: &Blueprint) -> impl Iterator<Item = Route> + '_ {
+    blueprint.own_threads().zip(0..).flat_map(move |(thread, own_core)| {
+        let places = peers_of(blueprint, thread).into_iter();
+        places.map(move |Place { worker, core }| Route { worker, own_core, their_core: core })
+    })
+}
+
+fn name(route: Route) -> String {
+    format!("core {} of worker {}", route.their_core, route.worker)
+}

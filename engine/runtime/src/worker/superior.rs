@@ -1,0 +1,107 @@
+//! Whom a worker tells what happens, and who tells it what to do.
+//!
+//! Either the process that leads a run on one machine, over a socket: it gives assignments and orders, and wants to know
+//! everything. Or a source of assignments alone: then what happens goes to standard error.
+//!
+//! Threading: one thread waits for instructions; any thread tells. Errors: a leader that is gone is the end of the worker.
+
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ringstorm_types::assignment::Assignment;
+
+use crate::worker::assignments::{AssignmentNews, Assignments};
+use crate::worker::talk::{self, FromWorker, ToWorker};
+
+/// Whom a worker tells what happens.
+#[derive(Clone)]
+pub(crate) enum Superior {
+    /// The process that leads.
+    Leader(Arc<Mutex<UnixStream>>),
+    /// Whoever reads standard error.
+    Log,
+}
+
+impl Superior {
+    pub(crate) fn tell(&self, message: &FromWorker) {
+        match self {
+            // One that is gone is noticed by the reader.
+            Self::Leader(stream) => {
+                let _ = talk::write(&mut *stream.lock().unwrap_or_else(PoisonError::into_inner), message);
+            }
+            Self::Log => {
+                if let Some(line) = line(message) {
+                    eprintln!("{line}");
+                }
+            }
+        }
+    }
+
+    /// Whether somebody gives orders besides the assignment.
+    pub(crate) fn leads(&self) -> bool {
+        matches!(self, Self::Leader(_))
+    }
+}
+
+fn line(message: &FromWorker) -> Option<String> {
+    Some(match message {
+        FromWorker::Ready => "note: every task and every connection is ready".to_owned(),
+        FromWorker::Failed { component, task, text, .. } => format!("error: {component}, task {task}: {text}"),
+        FromWorker::Reported { component, task: 0, text } => format!("error: {component}: {text}"),
+        FromWorker::Reported { component, task, text } => format!("error: {component}, task {task}: {text}"),
+        FromWorker::MoreReported { count } => format!("error: {count} more, whose texts were not kept"),
+        FromWorker::Debug { line } => format!("debug: {line}"),
+        FromWorker::Note { text } => format!("note: {text}"),
+        FromWorker::StopAsked => "note: a component asks for a stop, which is for whoever assigns to do".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What a worker is told.
+#[derive(Debug)]
+pub(crate) enum Instruction {
+    Assignment(Box<Assignment>),
+    /// From a leader.
+    Other(ToWorker),
+    /// For whoever runs this.
+    Note(String),
+    /// There is nothing to do any more.
+    End,
+}
+
+/// Hears from the leader until it is gone.
+pub(crate) fn hear_leader(mut stream: UnixStream, tell: impl Fn(Instruction) -> bool) {
+    while let Ok(Some(message)) = talk::read(&mut stream) {
+        let instruction = match message {
+            ToWorker::Assignment(assignment) => Instruction::Assignment(assignment),
+            other => Instruction::Other(other),
+        };
+        if !tell(instruction) {
+            return;
+        }
+    }
+    tell(Instruction::End);
+}
+
+/// Hears from a source of assignments until there are none any more.
+pub(crate) fn hear_assignments(source: &mut dyn Assignments, tell: impl Fn(Instruction) -> bool) {
+    loop {
+        let (instruction, is_over) = match source.next() {
+            AssignmentNews::Current(assignment) => (Instruction::Assignment(assignment), false),
+            AssignmentNews::Unreadable(text) => (Instruction::Note(text), false),
+            AssignmentNews::Withdrawn => (Instruction::End, true),
+        };
+        if !tell(instruction) || is_over {
+            return;
+        }
+    }
+}
+
+/// A way to send instructions into a channel of other things.
+pub(crate) fn into<T: Send + 'static>(
+    inputs: Sender<T>,
+    wrap: impl Fn(Instruction) -> T,
+) -> impl Fn(Instruction) -> bool {
+    move |instruction| inputs.send(wrap(instruction)).is_ok()
+}
