@@ -99,6 +99,8 @@ enum Order {
     Lost(Route),
     /// What was dialed at a worker is dialed no more.
     Forget(u64),
+    /// Connections to lower incarnations of a worker are lost.
+    Renew(u64, u64),
     Stop,
 }
 
@@ -148,6 +150,11 @@ impl Keeper {
         self.order(Order::Dial(route, address.to_owned()));
     }
 
+    /// The connections to lower incarnations of a worker are lost; what was dialed there is dialed again.
+    pub fn renew(&self, worker: u64, incarnation: u64) {
+        self.order(Order::Renew(worker, incarnation));
+    }
+
     /// The routes of a worker are not dialed, nor its connections watched, until [`Keeper::dial`] is called again or it
     /// connects by itself.
     pub fn forget(&self, worker: u64) {
@@ -179,6 +186,8 @@ impl Drop for Keeper {
 struct Watched {
     socket: OwnedFd,
     liveness: Liveness,
+    /// That of its peer.
+    incarnation: u64,
 }
 
 /// What the thread works on.
@@ -216,18 +225,27 @@ impl Rounds {
                         self.dialing.retain(|route, _| route.worker != worker);
                         self.watched.retain(|route, _| route.worker != worker);
                     }
-                    Order::Lost(route) => {
-                        self.watched.remove(&route);
-                        if let Some(dialing) = self.dialing.get_mut(&route) {
-                            dialing.lost();
-                        }
+                    Order::Renew(worker, incarnation) => {
+                        let is_stale = |(route, watched): &(&Route, &Watched)| {
+                            route.worker == worker && watched.incarnation < incarnation
+                        };
+                        let stale: Vec<Route> = self.watched.iter().filter(is_stale).map(|(route, _)| *route).collect();
+                        stale.into_iter().for_each(|route| self.lose(route));
                     }
+                    Order::Lost(route) => self.lose(route),
                 }
             }
             self.accept();
             self.advance_guests();
             self.advance_dialing();
             self.look();
+        }
+    }
+
+    fn lose(&mut self, route: Route) {
+        self.watched.remove(&route);
+        if let Some(dialing) = self.dialing.get_mut(&route) {
+            dialing.lost();
         }
     }
 
@@ -316,7 +334,8 @@ impl Rounds {
     fn hand_over(&mut self, route: Route, socket: OwnedFd, received: Vec<u8>, claims: Box<Claims>) {
         match socket.try_clone() {
             Ok(clone) => {
-                self.watched.insert(route, Watched { socket: clone, liveness: Liveness::default() });
+                let incarnation = claims.incarnation;
+                self.watched.insert(route, Watched { socket: clone, liveness: Liveness::default(), incarnation });
             }
             // Without a descriptor for it nobody watches this one; its peer's death in silence is noticed by keepalive.
             Err(_) => drop(self.watched.remove(&route)),

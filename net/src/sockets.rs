@@ -304,13 +304,14 @@ impl Sockets {
         mut free: impl FnMut(Vec<u8>),
     ) -> bool {
         let mut progress = false;
-        while let Some(peer) = self.unread.pop() {
-            progress = true;
-            self.read(peer, &mut deliver, &mut free);
-        }
         while let Some(completion) = uring.completion() {
             progress = true;
             self.complete(completion, &mut deliver, &mut free);
+        }
+        // Some may have become this by a completion.
+        while let Some(peer) = self.unread.pop() {
+            progress = true;
+            self.read(peer, &mut deliver, &mut free);
         }
         if !self.hot.is_empty() {
             progress |= self.poll(&mut deliver, &mut free);

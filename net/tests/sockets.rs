@@ -117,6 +117,31 @@ fn connect(sides: &mut [Side; 2]) {
     sides[1].sockets.attach(0, other, &[]);
 }
 
+/// A connection takes the place of one that the kernel is not done with, and its first bytes came behind the handshake:
+/// they are read, though nothing follows them.
+#[test]
+fn what_came_behind_a_handshake_is_read_when_nothing_follows() {
+    for turns in 0..4 {
+        let mut sides = pair(small());
+        until(&mut sides, "both to resume", |sides| sides.iter().all(|side| side.sockets.is_connected(0)));
+        // A receive is left to the kernel.
+        (0..turns).for_each(|_| sides[0].turn());
+        let (one, other) = connected();
+        sides[1].sockets.attach(0, other, &[]);
+        let mut first = [0; HEADER_BYTES];
+        let mut stream = TcpStream::from(one.try_clone().unwrap());
+        stream.set_nonblocking(true).unwrap();
+        let latest = Instant::now() + Duration::from_secs(5);
+        while std::io::Read::read_exact(&mut stream, &mut first).is_err() {
+            assert!(Instant::now() < latest, "the other side resumes");
+            sides[1].turn();
+        }
+        sides[0].sockets.attach(0, one, &first);
+        sides[0].push(10);
+        until(&mut sides, "the unit", |sides| sides[1].delivered == 1);
+    }
+}
+
 /// Turns both sides until something is so.
 fn until(sides: &mut [Side; 2], what: &str, mut is_so: impl FnMut(&[Side; 2]) -> bool) {
     let started = Instant::now();

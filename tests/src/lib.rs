@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod assigned;
 pub mod outside;
 pub mod proxy;
 pub mod run;

@@ -112,6 +112,11 @@ impl Outside {
         lock(&self.state).fates
     }
 
+    /// As [`Outside::under_way`], by spout, in the order in which they connected.
+    pub fn under_way_by_spout(&self) -> Vec<(u64, usize)> {
+        lock(&self.state).spouts.iter().map(|(number, spout)| (*number, spout.under_way.len())).collect()
+    }
+
     /// Messages that were handed out and not answered.
     pub fn under_way(&self) -> usize {
         lock(&self.state).spouts.values().map(|spout| spout.under_way.len()).sum()

@@ -135,9 +135,10 @@ impl Connection {
         counts.receives += 1;
     }
 
-    /// Queues a receive if none is under way and it is not polled.
+    /// Queues a receive if none is under way and it is not polled. What came before is read first: nobody may look at the
+    /// buffer while the kernel has it, and it may be all that comes.
     pub(super) fn receive(&mut self, uring: &mut impl Uring, peer: usize) {
-        if self.is_receiving || self.is_hot() {
+        if self.is_receiving || self.is_hot() || self.has_unread {
             return;
         }
         let space = self.received.space();

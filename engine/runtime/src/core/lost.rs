@@ -10,7 +10,9 @@
 //!   here once that worker hears of it.
 //! - So with an ack that was bound for an acker there; it counts for trees that began after, and for no others.
 //!
-//! Invariants: whoever is away holds nobody: what is for it is dropped at the end of each turn.
+//! Invariants: whoever is away holds nobody: tuples for it are dropped at the end of each turn, and a tree that would have
+//! its acker there fails as soon as it begins. What its ackers are to hear of other trees waits for it, up to a bound:
+//! not everybody thinks at the same time that it is away.
 //!
 //! Threading: belongs to one core. Errors: none of its own.
 
@@ -19,10 +21,13 @@ use ringstorm_frame::{Anchors, FrameReader};
 use ringstorm_protocol::unit::{HEADER_BYTES, Kind, kind_of};
 
 use crate::core::Core;
+use crate::core::transfer::{Destination, Load, Transfer};
 use crate::core::control::ControlMessage;
 use crate::core::control_bytes::{self, MESSAGE_BYTES};
 use crate::core::link::{Link, Way};
-use crate::core::transfer::{Destination, Load, Transfer};
+
+/// Messages to the ackers of a core that is away, at most; the oldest go.
+const HELD_MESSAGES_MAX: usize = 1 << 16;
 
 /// What was for a peer and did not get there.
 #[derive(Debug, Default)]
@@ -97,7 +102,8 @@ impl Core {
         self.drop_for_absent();
     }
 
-    /// Drops what is for those that are away. Called at the end of each turn while there are any.
+    /// Drops what is for those that are away. Called at the end of each turn while there are any, before control messages
+    /// are published.
     pub(super) fn drop_for_absent(&mut self) {
         let mut losses = Losses::default();
         if let Some(sockets) = &mut self.transfer.sockets {
@@ -110,6 +116,7 @@ impl Core {
             }
         }
         self.settle(losses);
+        self.transfer.hold_control();
     }
 
     /// Peers that were away, or are new, are told once more what holds their senders.
@@ -180,9 +187,14 @@ impl Core {
     }
 
     fn announce_pauses(&mut self, peers: &[usize]) {
-        for index in (0..self.bolts.len()).filter(|index| self.paused[*index]) {
+        for index in 0..self.bolts.len() {
             let id = self.bolts[index].id;
-            let message = ControlMessage::Pause { first: id.first.0 as u32, last: id.last.0 as u32 };
+            let (first, last) = (id.first.0 as u32, id.last.0 as u32);
+            let message = if self.paused[index] {
+                ControlMessage::Pause { first, last }
+            } else {
+                ControlMessage::Resume { first, last }
+            };
             for link in &self.pause_links[index] {
                 let link = &mut self.transfer.links[*link as usize];
                 if link.leads_to(peers) {
@@ -196,7 +208,7 @@ impl Core {
         let Losses { tuples, roots, acks } = losses;
         self.transfer.counters.lost_away += tuples;
         roots.into_iter().for_each(|(root, target)| self.transfer.fail(root, target));
-        acks.into_iter().for_each(|(acker, message)| self.transfer.resend_ack(acker, message));
+        acks.into_iter().for_each(|(acker, message)| self.transfer.send_ack(acker, message));
     }
 }
 
@@ -207,22 +219,40 @@ impl Link {
 }
 
 impl Transfer {
-    /// An ack that its acker did not get goes to where that acker is now. Where it is away, the tree cannot be known to be
-    /// complete: the spout is told if it is here, and otherwise hears that its own message was lost.
-    fn resend_ack(&mut self, acker: u32, message: AckMessage) {
-        match self.destinations.get(acker as usize) {
-            Some(Destination::Link(link)) if self.links[*link as usize].is_away => {
-                let worker = self.links[*link as usize].place.worker;
-                for root in begun_by(&message) {
+    /// Keeps what is for ackers that are away, fails what begins there, and forgets the rest.
+    fn hold_control(&mut self) {
+        for index in 0..self.links.len() {
+            if !self.links[index].is_away {
+                continue;
+            }
+            let worker = self.links[index].place.worker;
+            let mut queue = std::mem::take(&mut self.links[index].control_queue);
+            queue.retain(|message| {
+                let ControlMessage::Ack { message, .. } = message else { return false };
+                for root in begun_by(message) {
                     self.route_outcome(root, Outcome::Failed { root, reason: FailReason::Lost { worker } });
                 }
-            }
+                !is_a_beginning(message)
+            });
+            let surplus = queue.len().saturating_sub(HELD_MESSAGES_MAX);
+            queue.drain(..surplus);
+            self.links[index].control_queue = queue;
+        }
+    }
+
+    /// An ack that its acker did not get goes to where that acker is now.
+    fn send_ack(&mut self, acker: u32, message: AckMessage) {
+        match self.destinations.get(acker as usize) {
             Some(Destination::Link(link)) => {
                 self.links[*link as usize].control_queue.push(ControlMessage::Ack { acker, message });
             }
             _ => self.local_acks.push((acker, message)),
         }
     }
+}
+
+fn is_a_beginning(message: &AckMessage) -> bool {
+    matches!(message, AckMessage::InitRange { .. } | AckMessage::Init { .. })
 }
 
 /// The roots that a message of their own spout begins.

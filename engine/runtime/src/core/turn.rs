@@ -266,10 +266,10 @@ impl Core {
         debug_assert!(self.transfer.fresh.is_empty());
         self.transfer.fresh = fresh;
         self.transfer.flush_acks();
-        self.publish_control();
         if self.some_are_away {
             self.drop_for_absent();
         }
+        self.publish_control();
         self.ring_doorbells();
         self.flush_sockets(open == OpenFrame::Go);
     }
@@ -293,7 +293,7 @@ impl Core {
         let shown = &self.status.control_sent;
         for link in &mut self.transfer.links {
             let count = link.control_queue.len();
-            if count == 0 {
+            if count == 0 || link.is_away {
                 continue;
             }
             // Shown as sent before anybody can receive them.

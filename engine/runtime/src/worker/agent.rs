@@ -116,7 +116,9 @@ pub fn run_assigned_worker(
     let own = &mut assignment.workers[position];
     // Each process of a slot is newer than the one before it, whatever the assignment knows of them.
     own.incarnation = own.incarnation.max(now_us());
-    let listener = TcpListener::bind(&own.address).map_err(system(&format!("listening on {}", own.address)))?;
+    let listen = topology.config.worker_listen().map_err(BuildError::from)?;
+    let listen = usize::try_from(number).ok().and_then(|number| listen.get(number)).unwrap_or(&own.address);
+    let listener = TcpListener::bind(listen).map_err(system(&format!("listening on {listen}")))?;
     let (inputs, inbox) = channel();
     let cpus = cpus::usable().cpus;
     let start = Start { name, topology: Arc::new(topology), position, cpus: &cpus, listener };

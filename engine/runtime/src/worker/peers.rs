@@ -95,10 +95,11 @@ impl Peers {
     /// Dials every worker of the assignment that is to be dialed from here, at its address there.
     pub(crate) fn dial(&self, assignment: &Assignment) {
         for worker in assignment.workers.iter().filter(|worker| worker.number > self.own) {
-            if !worker.address.is_empty() {
-                let routes = self.routes.keys().filter(|route| route.worker == worker.number);
-                routes.for_each(|route| self.keeper.dial(*route, &worker.address));
+            if worker.address.is_empty() {
+                self.keeper.forget(worker.number);
             }
+            let routes = self.routes.keys().filter(|route| route.worker == worker.number && !worker.address.is_empty());
+            routes.for_each(|route| self.keeper.dial(*route, &worker.address));
         }
     }
 
@@ -120,8 +121,14 @@ impl Peers {
                 self.cores[core].send(Command::Rewire { blueprint: Arc::clone(blueprint), new_peers });
             }
             stay.gone.iter().for_each(|worker| self.keeper.forget(*worker));
+            let before: BTreeSet<Route> = self.routes.keys().copied().collect();
             self.plan(blueprint);
             Self::know(blueprint, &self.known);
+            let now = Instant::now();
+            for route in self.routes.keys().filter(|route| !before.contains(route)) {
+                self.missing.insert(*route);
+                self.lost.insert(*route, now);
+            }
             let routes = &self.routes;
             self.missing.retain(|route| routes.contains_key(route));
             self.lost.retain(|route, _| routes.contains_key(route));
@@ -130,7 +137,7 @@ impl Peers {
         self.dial(assignment);
     }
 
-    /// Another process is behind a worker now.
+    /// Another process is behind a worker now: the cores give up what they have for the one before.
     fn renew(&mut self, worker: u64, incarnation: u64) {
         let cores_think = self.incarnations.entry(worker).or_default();
         if incarnation <= *cores_think {
@@ -142,15 +149,21 @@ impl Peers {
             let newest = known.incarnations.entry(worker).or_default();
             *newest = incarnation.max(*newest);
         }
-        self.keeper.forget(worker);
+        let routes: Vec<Route> = self.routes.keys().copied().filter(|route| route.worker == worker).collect();
+        if routes.iter().all(|route| self.missing.contains(route)) {
+            // It is the first process that anybody here hears of.
+            return;
+        }
+        self.keeper.renew(worker, incarnation);
         for (core, commands) in self.cores.iter().enumerate() {
             let places = self.places[core].iter().enumerate();
-            let peers: Vec<usize> = places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
+            let peers: Vec<usize> =
+                places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
             commands.send(Command::Forget { worker, peers });
         }
         let now = Instant::now();
-        for route in self.routes.keys().filter(|route| route.worker == worker && !self.missing.contains(route)) {
-            self.lost.entry(*route).or_insert(now);
+        for route in routes.into_iter().filter(|route| !self.missing.contains(route)) {
+            self.lost.entry(route).or_insert(now);
         }
     }
 
@@ -164,9 +177,7 @@ impl Peers {
                 if claims.incarnation < current {
                     return None;
                 }
-                if claims.incarnation > current {
-                    self.renew_by_handshake(route, claims.incarnation);
-                }
+                self.renew(route.worker, claims.incarnation);
                 self.lost.remove(&route);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
@@ -182,29 +193,6 @@ impl Peers {
             KeeperEvent::Silent { route } => {
                 Some(format!("the machine of {} is silent: the connection is given up", name(route)))
             }
-        }
-    }
-
-    /// As [`Peers::renew`], but the keeper has the first connection to the new process already, and an address that it
-    /// answers at.
-    fn renew_by_handshake(&mut self, route: Route, incarnation: u64) {
-        self.incarnations.insert(route.worker, incarnation);
-        if self.routes.keys().filter(|other| other.worker == route.worker).all(|other| self.missing.contains(other)) {
-            // It is the first that is heard of.
-            return;
-        }
-        for (core, commands) in self.cores.iter().enumerate() {
-            let places = self.places[core].iter().enumerate();
-            let peers: Vec<usize> =
-                places.filter(|(_, place)| place.worker == route.worker).map(|(peer, _)| peer).collect();
-            commands.send(Command::Forget { worker: route.worker, peers });
-        }
-        let now = Instant::now();
-        for other in self.routes.keys().filter(|other| other.worker == route.worker && **other != route) {
-            if !self.missing.contains(other) {
-                self.lost.entry(*other).or_insert(now);
-            }
-            self.keeper.lost(*other);
         }
     }
 
