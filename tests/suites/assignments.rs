@@ -52,8 +52,7 @@ impl Cluster {
         let count = (seconds as f64 * PER_SECOND) as u64;
         let source = Outside::start(&directory.path().join("source"), count, PER_SECOND);
         let settings = settings.iter().flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]).collect();
-        let mut cluster =
-            Self { directory, assignment, file, source, count, settings, processes: Vec::new() };
+        let mut cluster = Self { directory, assignment, file, source, count, settings, processes: Vec::new() };
         for number in 0..3 {
             let process = cluster.process(number, &[], &number.to_string());
             cluster.processes.push(process);
@@ -78,10 +77,17 @@ impl Cluster {
         self.processes.iter().map(AssignedProcess::errors).collect::<Vec<_>>().join("--\n")
     }
 
-    /// Every message is acked in the end; then the assignment is withdrawn and every process ends by itself.
+    /// Every message is acked in the end, and none had to wait for the time-out of messages; then the assignment is withdrawn
+    /// and every process ends by itself.
+    fn finish_at_once(self) -> Fates {
+        let fates = self.finish();
+        assert!(fates.slowest < AT_ONCE, "failed by the time-out of messages: {fates:?}");
+        fates
+    }
+
+    /// As [`Cluster::finish_at_once`], however long it took.
     fn finish(mut self) -> Fates {
         let left = Duration::from_secs_f64((self.count - self.source.fates().begun) as f64 / PER_SECOND);
-        let errors = self.errors();
         let until_then = Instant::now() + left + Duration::from_secs(60);
         while self.source.fates().acked < self.count {
             let (fates, under_way) = (self.source.fates(), self.source.under_way_by_spout());
@@ -95,7 +101,6 @@ impl Cluster {
         }
         let fates = self.source.fates();
         eprintln!("{fates:?}");
-        assert!(fates.slowest < AT_ONCE, "failed by the time-out of messages: {fates:?}\n{errors}");
         fates
     }
 }
@@ -114,7 +119,7 @@ fn a_file_starts_pauses_and_ends_workers() {
     assert!(cluster.errors().matches("cannot be read").count() == 3, "each says it once\n{}", cluster.errors());
     cluster.change(|assignment| assignment.active = true);
     until("spouts to go on", Duration::from_secs(10), || cluster.source.fates().acked > before);
-    let fates = cluster.finish();
+    let fates = cluster.finish_at_once();
     assert_eq!((fates.failed, fates.orphaned), (0, 0), "{fates:?}");
 }
 
@@ -158,7 +163,7 @@ fn tasks_that_move_are_found_and_what_they_had_fails_at_once() {
             assert!(old.errors().contains("nothing for this worker"), "{}", old.errors());
         }
         assert!(cluster.processes.iter_mut().all(AssignedProcess::is_running), "{}", cluster.errors());
-        let fates = cluster.finish();
+        let fates = cluster.finish_at_once();
         assert!(fates.failed + fates.orphaned > 0, "{ending}: something was under way: {fates:?}");
     }
 }
@@ -177,6 +182,7 @@ fn a_stale_incarnation_is_refused_also_on_connections_that_were_open() {
     assert!(at_others.contains("of worker 0 is stale"), "{at_others}");
     let mut first = std::mem::replace(&mut cluster.processes[0], newer);
     first.kill();
+    // It went on with what others sent it while only some of them knew: such a tree is left to the time-out.
     cluster.finish();
 }
 
@@ -196,7 +202,7 @@ fn a_worker_that_stays_away_holds_nobody_and_is_welcome_back() {
     let after = cluster.processes[0].resident_bytes();
     assert!(after < before + (32 << 20), "memory is bounded: {before}, {after}");
     cluster.processes[2] = cluster.process(2, &[], "2-again");
-    let fates = cluster.finish();
+    let fates = cluster.finish_at_once();
     assert!(fates.failed > 0, "{fates:?}");
 }
 
@@ -207,7 +213,6 @@ fn strangers_cost_running_workers_a_line_and_nothing_else() {
     let address = cluster.assignment.workers[1].address.clone();
     let seen = |text: &str| cluster.processes[1].errors().matches(text).count();
     let expect = |text: &str| until(text, Duration::from_secs(10), || seen(text) == 1);
-
     let silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(&address).unwrap()).collect();
     for (bytes, named) in raw_strangers() {
         let mut stranger = TcpStream::connect(&address).unwrap();
@@ -221,11 +226,11 @@ fn strangers_cost_running_workers_a_line_and_nothing_else() {
     let own = claims(&cluster.assignment.topology_id);
     type Change = fn(&mut Claims);
     let different: [(&str, &str, Change); 5] = [
-        ("another secret, as long as the first one is", "does not know the secret", |_| {}),
+        ("another secret, as long as the first one is", "does not know", |_| {}),
         (secret, "archives tuples as", |claims| claims.payload_format = "rkyv 0.7".into()),
         (secret, "runs topology", |claims| claims.topology = "others-1-1".into()),
-        (secret, "layout of stream", |_| {}),
-        (secret, "do not have the same streams", |claims| drop(claims.streams.pop())),
+        (secret, "has another layout", |_| {}),
+        (secret, "do not have the same streams", |claims| claims.streams[0].component = "a".into()),
     ];
     for (secret, named, change) in different {
         let mut claims = own.clone();
@@ -236,7 +241,7 @@ fn strangers_cost_running_workers_a_line_and_nothing_else() {
     }
     until("the silent ones to be closed", Duration::from_secs(10), || seen("within 5 s") == 50);
     drop(silent);
-    let fates = cluster.finish();
+    let fates = cluster.finish_at_once();
     assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}");
 }
 

@@ -21,10 +21,10 @@ use ringstorm_frame::{Anchors, FrameReader};
 use ringstorm_protocol::unit::{HEADER_BYTES, Kind, kind_of};
 
 use crate::core::Core;
-use crate::core::transfer::{Destination, Load, Transfer};
 use crate::core::control::ControlMessage;
 use crate::core::control_bytes::{self, MESSAGE_BYTES};
 use crate::core::link::{Link, Way};
+use crate::core::transfer::{Destination, Load, Transfer};
 
 /// Messages to the ackers of a core that is away, at most; the oldest go.
 const HELD_MESSAGES_MAX: usize = 1 << 16;

@@ -157,8 +157,7 @@ impl Peers {
         self.keeper.renew(worker, incarnation);
         for (core, commands) in self.cores.iter().enumerate() {
             let places = self.places[core].iter().enumerate();
-            let peers: Vec<usize> =
-                places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
+            let peers: Vec<usize> = places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
             commands.send(Command::Forget { worker, peers });
         }
         let now = Instant::now();
