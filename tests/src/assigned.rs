@@ -12,6 +12,8 @@ use ringstorm_types::assignment::{AssignedWorker, Assignment, WorkerSecret};
 use ringstorm_types::{ExecutorId, TaskId};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::run::resident_bytes;
+
 /// Executors of each component of `numbers`, and of its acker.
 const EXECUTORS: i32 = 3;
 /// Its components, the acker first, as Storm numbers their tasks.
@@ -127,9 +129,7 @@ impl AssignedProcess {
 
     /// Its resident memory, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let text = std::fs::read_to_string(format!("/proc/{}/statm", self.process.id())).unwrap_or_default();
-        let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-        pages * rustix::param::page_size() as u64
+        resident_bytes(Pid::from_child(&self.process).as_raw_nonzero().get())
     }
 
     /// Waits for the end; `None` if it does not come in time.

@@ -52,6 +52,11 @@ impl Run {
         found.is_some_and(|(_, pid)| kill_process(pid, signal).is_ok())
     }
 
+    /// The resident memory of all workers, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.workers().into_iter().map(|(_, pid)| resident_bytes(pid.as_raw_nonzero().get())).sum()
+    }
+
     /// What the run has said so far.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
@@ -68,6 +73,13 @@ impl Run {
         }
         None
     }
+}
+
+/// The resident memory of a process, in bytes; 0 if there is none.
+pub fn resident_bytes(process: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * rustix::param::page_size() as u64
 }
 
 impl Drop for Run {
