@@ -218,6 +218,11 @@ impl Sockets {
         self.peers[peer].session.kept_bytes()
     }
 
+    /// Units that a peer has not confirmed; each holds a buffer.
+    pub fn kept_units(&self, peer: usize) -> u64 {
+        self.peers[peer].session.kept_units()
+    }
+
     /// Bytes that all peers together have not confirmed.
     pub fn unconfirmed_bytes(&self) -> u64 {
         self.peers.iter().map(|peer| peer.session.kept_bytes() as u64).sum()
@@ -359,7 +364,7 @@ impl Sockets {
                     self.mark(peer);
                 }
             }
-            for peer in std::mem::take(&mut self.hot) {
+            while let Some(peer) = self.hot.pop() {
                 self.mark(peer as usize);
             }
         }

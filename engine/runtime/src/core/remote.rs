@@ -25,6 +25,9 @@ use crate::core::{Core, LocalExecutor};
 /// Bytes that a peer may have to confirm while an open frame still goes: above, it is busy with what it has, and waiting
 /// makes a fuller frame.
 const BUSY_BYTES: usize = 128 << 10;
+/// Likewise units. A peer that is awake confirms sooner (after 64); behind one that is not, each small frame would hold a
+/// buffer, and those beyond the pool's come from the heap.
+const BUSY_UNITS: u64 = 96;
 
 /// A core's io_uring as its sockets see it.
 pub(crate) struct ParkersUring<'a>(pub(crate) &'a mut Parker);
@@ -65,7 +68,7 @@ impl Link {
     ) -> bool {
         let open_may_go = match open {
             OpenFrame::Keep => false,
-            OpenFrame::WhenRead => sockets.kept_bytes(peer) <= BUSY_BYTES,
+            OpenFrame::WhenRead => sockets.kept_bytes(peer) <= BUSY_BYTES && sockets.kept_units(peer) <= BUSY_UNITS,
             OpenFrame::Go => true,
         };
         while outlet.has_sealed() || open_may_go && !outlet.writer.is_empty() {
