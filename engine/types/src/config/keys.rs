@@ -42,6 +42,9 @@ pub const WORKER_LISTEN: &str = "ringstorm.worker.listen";
 pub const WORKER_DIAL: &str = "ringstorm.worker.dial";
 /// For each of several worker processes: the words before its own command, such as `["numactl", "--membind=0"]`.
 pub const WORKER_LAUNCH: &str = "ringstorm.worker.launch";
+/// How connections between worker processes receive and send: `io_uring`, `readiness` (calls that do not wait, and epoll),
+/// or `auto`, which is io_uring where the system allows it.
+pub const WORKER_SOCKETS: &str = "ringstorm.worker.sockets";
 /// Whether cores spin when they are idle instead of parking.
 pub const CORES_ALWAYS_SPIN: &str = "ringstorm.cores.always.spin";
 /// Whether cores are pinned to CPUs: `pinned` or `unbound`.
