@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ringstorm_protocol::unit::Header;
 use ringstorm_protocol::{ProtocolError, Session};
 
-use crate::uring::{Completion, Uring};
+use crate::operations::{Completion, Operation, Operations};
 use connection::Connection;
 
 mod connection;
@@ -129,23 +129,6 @@ impl std::fmt::Debug for Sockets {
     }
 }
 
-/// What an operation of a peer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Receive,
-    Send,
-}
-
-impl Operation {
-    fn of_peer(self, peer: usize) -> u64 {
-        (peer as u64) << 1 | u64::from(self == Self::Send)
-    }
-
-    fn read(user_data: u64) -> (Self, usize) {
-        (if user_data & 1 == 1 { Self::Send } else { Self::Receive }, (user_data >> 1) as usize)
-    }
-}
-
 impl Sockets {
     /// Peers without connections; `assignment_version` is what their units are stamped with.
     pub fn new(peers: usize, assignment_version: i64, settings: SocketsSettings) -> Self {
@@ -245,6 +228,11 @@ impl Sockets {
         self.peers[peer].session.kept_bytes()
     }
 
+    /// Units that a peer has not confirmed; each holds a buffer.
+    pub fn kept_units(&self, peer: usize) -> u64 {
+        self.peers[peer].session.kept_units()
+    }
+
     /// Bytes that all peers together have not confirmed.
     pub fn unconfirmed_bytes(&self) -> u64 {
         self.peers.iter().map(|peer| peer.session.kept_bytes() as u64).sum()
@@ -299,12 +287,13 @@ impl Sockets {
     /// were sent and confirmed go to `free`. Returns whether anything happened.
     pub fn receive(
         &mut self,
-        uring: &mut impl Uring,
+        operations: &mut impl Operations,
         mut deliver: impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
         mut free: impl FnMut(Vec<u8>),
     ) -> bool {
         let mut progress = false;
-        while let Some(completion) = uring.completion() {
+        operations.collect();
+        while let Some(completion) = operations.completion() {
             progress = true;
             self.complete(completion, &mut deliver, &mut free);
         }
@@ -319,7 +308,7 @@ impl Sockets {
         progress
     }
 
-    /// Whether some peers are polled by [`Sockets::receive`], so that it is to be called although the io_uring has nothing.
+    /// Whether some peers are polled by [`Sockets::receive`], so that it is to be called although nothing is done.
     #[inline]
     pub fn has_hot(&self) -> bool {
         !self.hot.is_empty()
@@ -365,7 +354,7 @@ impl Sockets {
 
     /// Tells every peer that this is the end in order, gives up every connection, and waits for the kernel to be done with
     /// them. A peer that does not take it within 200 ms is left to notice.
-    pub fn close(&mut self, uring: &mut impl Uring) {
+    pub fn close(&mut self, operations: &mut impl Operations) {
         for peer in 0..self.peers.len() {
             let state = &mut self.peers[peer];
             if let Some(connection) = state.connection.as_mut().filter(|connection| !connection.is_given_up()) {
@@ -379,13 +368,13 @@ impl Sockets {
             connection.is_some_and(|connection| !connection.is_given_up() && connection.has_urgent())
         };
         while self.peers.iter().any(is_unsent) && Instant::now() < until {
-            self.flush(uring, false, drop);
-            self.receive(uring, |_, _, _| Ok(()), drop);
+            self.flush(operations, false, drop);
+            self.receive(operations, |_, _, _| Ok(()), drop);
         }
         (0..self.peers.len()).for_each(|peer| self.detach(peer));
         while !self.is_quiet() {
-            uring.submit();
-            self.receive(uring, |_, _, _| Ok(()), drop);
+            operations.submit();
+            self.receive(operations, |_, _, _| Ok(()), drop);
         }
     }
 
@@ -396,18 +385,18 @@ impl Sockets {
 
     /// Starts to send what waits, to receive where nothing is under way, and hands all of it to the kernel at once.
     /// `tell_all`: peers are told of everything that came, as the core is about to rest.
-    pub fn flush(&mut self, uring: &mut impl Uring, tell_all: bool, mut free: impl FnMut(Vec<u8>)) {
+    pub fn flush(&mut self, operations: &mut impl Operations, tell_all: bool, mut free: impl FnMut(Vec<u8>)) {
         if tell_all {
             for peer in 0..self.peers.len() {
                 if self.peers[peer].session.has_untold() {
                     self.mark(peer);
                 }
             }
-            for peer in std::mem::take(&mut self.hot) {
+            while let Some(peer) = self.hot.pop() {
                 self.mark(peer as usize);
             }
         }
-        // One send by itself goes sooner without the io_uring; several go by one call with it.
+        // One send by itself goes sooner by a call; several go by one call with an io_uring.
         let sends_now = self.dirty.len() == 1;
         let mut dirty = std::mem::take(&mut self.dirty);
         for peer in dirty.drain(..) {
@@ -432,15 +421,15 @@ impl Sockets {
             if connection.is_hot() && !self.hot.contains(&peer) {
                 self.hot.push(peer);
             }
-            connection.receive(uring, index);
+            connection.receive(operations, index);
             match sends_now.then(|| connection.send_now(session, &mut state.counts, &mut free)) {
                 Some(Ok(false)) => {}
                 // What ends a send ends the receive too, which is told once.
-                Some(Ok(true) | Err(_)) | None => connection.send(uring, index, session, &mut state.counts),
+                Some(Ok(true) | Err(_)) | None => connection.send(operations, index, session, &mut state.counts),
             }
         }
         self.dirty = dirty;
-        uring.submit();
+        operations.submit();
     }
 
     /// Bytes of memory held for receiving.
@@ -467,13 +456,13 @@ impl Sockets {
         deliver: &mut impl FnMut(usize, &Header, &[u8]) -> Result<(), String>,
         free: &mut impl FnMut(Vec<u8>),
     ) {
-        let (operation, peer) = Operation::read(completion.user_data);
+        let Completion { operation, peer, result } = completion;
         let state = &mut self.peers[peer];
         let Some(connection) = state.connection.as_deref_mut() else { return };
         let session = state.former.as_mut().unwrap_or(&mut state.session);
         let result = match operation {
-            Operation::Send => connection.sent(completion.result, session, &mut state.counts, &mut *free),
-            Operation::Receive => connection.received(completion.result, &mut state.counts),
+            Operation::Send => connection.sent(result, session, &mut state.counts, &mut *free),
+            Operation::Receive => connection.received(result, &mut state.counts),
         };
         if connection.is_given_up() {
             self.change_over(peer);

@@ -1,53 +1,16 @@
-//! Two cores' sockets over real connections, driven by real io_urings.
+//! Two cores' sockets over real connections, every law with each way that sockets go.
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use io_uring::IoUring;
-use ringstorm_net::{Completion, Lost, Sockets, SocketsSettings, Uring};
+use ringstorm_net::{Lost, Sockets, SocketsSettings, SocketsWay, UringFacts};
 use ringstorm_protocol::unit::{HEADER_BYTES, Kind, begin};
+use way::Way;
 
-/// An io_uring of its own.
-struct Plain(IoUring);
-
-impl Plain {
-    fn new() -> Self {
-        Self(IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(64).unwrap())
-    }
-}
-
-impl Plain {
-    /// Waits for a completion, as a core does that parks.
-    fn wait(&mut self, timeout: Duration) {
-        let timeout = io_uring::types::Timespec::from(timeout);
-        let arguments = io_uring::types::SubmitArgs::new().timespec(&timeout);
-        let waited = self.0.submitter().submit_with_args(1, &arguments);
-        assert!(waited.is_ok(), "nothing wakes it: {waited:?}");
-    }
-}
-
-impl Uring for Plain {
-    unsafe fn push(&mut self, operation: &io_uring::squeue::Entry) {
-        // SAFETY: the caller's.
-        while unsafe { self.0.submission().push(operation) }.is_err() {
-            self.0.submit().unwrap();
-        }
-    }
-
-    fn submit(&mut self) {
-        self.0.submitter().submit_and_wait(0).unwrap();
-        // With deferred task work only an enter that asks for events posts completions.
-        // SAFETY: no arguments are passed.
-        unsafe { self.0.submitter().enter::<libc::sigset_t>(0, 0, 1, None) }.unwrap();
-    }
-
-    fn completion(&mut self) -> Option<Completion> {
-        let entry = self.0.completion().next()?;
-        Some(Completion { user_data: entry.user_data(), result: entry.result() })
-    }
-}
+#[path = "sockets/way.rs"]
+mod way;
 
 fn connected() -> (OwnedFd, OwnedFd) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -59,7 +22,7 @@ fn connected() -> (OwnedFd, OwnedFd) {
 /// One core with one peer.
 struct Side {
     sockets: Sockets,
-    uring: Plain,
+    way: Way,
     pushed: u64,
     delivered: u64,
     turns: u64,
@@ -67,9 +30,9 @@ struct Side {
 }
 
 impl Side {
-    fn new(settings: SocketsSettings) -> Self {
+    fn new(way: SocketsWay, settings: SocketsSettings) -> Self {
         let sockets = Sockets::new(1, 1, settings);
-        Self { sockets, uring: Plain::new(), pushed: 0, delivered: 0, turns: 0, lost: Vec::new() }
+        Self { sockets, way: Way::new(way), pushed: 0, delivered: 0, turns: 0, lost: Vec::new() }
     }
 
     fn push(&mut self, body_bytes: usize) {
@@ -84,7 +47,7 @@ impl Side {
     fn turn(&mut self) {
         let delivered = &mut self.delivered;
         self.sockets.receive(
-            &mut self.uring,
+            &mut self.way,
             |_, header, unit| {
                 let number = u64::from_le_bytes(unit[HEADER_BYTES..HEADER_BYTES + 8].try_into().unwrap());
                 assert_eq!((number, header.sequence), (*delivered, *delivered), "in order, and once");
@@ -96,7 +59,7 @@ impl Side {
         );
         let rests = self.turns.is_multiple_of(3);
         self.turns += 1;
-        self.sockets.flush(&mut self.uring, rests, drop);
+        self.sockets.flush(&mut self.way, rests, drop);
         self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
     }
 }
@@ -105,8 +68,8 @@ fn small() -> SocketsSettings {
     SocketsSettings { receive_bytes: 4096, frame_bytes_max: 8 << 20, ..SocketsSettings::default() }
 }
 
-fn pair(settings: SocketsSettings) -> [Side; 2] {
-    let mut sides = [Side::new(settings), Side::new(settings)];
+fn pair(way: SocketsWay, settings: SocketsSettings) -> [Side; 2] {
+    let mut sides = [Side::new(way, settings), Side::new(way, settings)];
     connect(&mut sides);
     sides
 }
@@ -119,10 +82,9 @@ fn connect(sides: &mut [Side; 2]) {
 
 /// A connection takes the place of one that the kernel is not done with, and its first bytes came behind the handshake:
 /// they are read, though nothing follows them.
-#[test]
-fn what_came_behind_a_handshake_is_read_when_nothing_follows() {
+fn what_came_behind_a_handshake_is_read_when_nothing_follows(way: SocketsWay) {
     for turns in 0..4 {
-        let mut sides = pair(small());
+        let mut sides = pair(way, small());
         until(&mut sides, "both to resume", |sides| sides.iter().all(|side| side.sockets.is_connected(0)));
         // A receive is left to the kernel.
         (0..turns).for_each(|_| sides[0].turn());
@@ -139,6 +101,28 @@ fn what_came_behind_a_handshake_is_read_when_nothing_follows() {
         sides[0].sockets.attach(0, one, &first);
         sides[0].push(10);
         until(&mut sides, "the unit", |sides| sides[1].delivered == 1);
+    }
+}
+
+/// A side that gives up what the other did not confirm goes on behind it, and the other with it, whether or not there was
+/// a connection.
+fn what_is_given_up_is_skipped_and_the_rest_goes_on(way: SocketsWay) {
+    for is_connected in [false, true] {
+        let mut sides = pair(way, small());
+        until(&mut sides, "both to resume", |sides| sides.iter().all(|side| side.sockets.is_connected(0)));
+        if !is_connected {
+            sides.iter_mut().for_each(|side| side.sockets.detach(0));
+        }
+        (0..50).for_each(|_| sides[0].push(2000));
+        let mut given_up = 0;
+        sides[0].sockets.give_up_units(0, |_| given_up += 1);
+        assert_eq!((given_up, sides[0].sockets.kept_bytes(0)), (50, 0));
+        sides[1].delivered = 50;
+        (0..50).for_each(|_| sides[0].push(2000));
+        sides[1].push(10);
+        connect(&mut sides);
+        until_all_arrived(&mut sides);
+        assert_eq!(sides[1].sockets.counts(0).skipped, 50);
     }
 }
 
@@ -160,9 +144,8 @@ fn until_all_arrived(sides: &mut [Side; 2]) {
     });
 }
 
-#[test]
-fn units_of_all_sizes_arrive_in_both_directions() {
-    let mut sides = pair(small());
+fn units_of_all_sizes_arrive_in_both_directions(way: SocketsWay) {
+    let mut sides = pair(way, small());
     for round in 0..200 {
         sides[0].push([0, 1, 100, 4000, 4096, 20_000, 1 << 20][round % 7]);
         sides[1].push(round);
@@ -172,14 +155,13 @@ fn units_of_all_sizes_arrive_in_both_directions() {
         let counts = side.sockets.counts(0);
         assert_eq!((counts.sent_units, counts.received_units, counts.reconnects), (200, 200, 0));
         assert!(side.lost.is_empty());
-        side.sockets.close(&mut side.uring);
+        side.sockets.close(&mut side.way);
     }
 }
 
 /// Connections are given up at any moment, by either side, while units are on their way.
-#[test]
-fn nothing_is_lost_or_doubled_when_connections_break() {
-    let mut sides = pair(small());
+fn nothing_is_lost_or_doubled_when_connections_break(way: SocketsWay) {
+    let mut sides = pair(way, small());
     let mut random = 1_u64;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -203,14 +185,13 @@ fn nothing_is_lost_or_doubled_when_connections_break() {
     until_all_arrived(&mut sides);
     assert!(sides[0].sockets.counts(0).reconnects > 50);
     for side in &mut sides {
-        side.sockets.close(&mut side.uring);
+        side.sockets.close(&mut side.way);
         assert!(side.sockets.is_quiet());
     }
 }
 
-#[test]
-fn a_peer_that_does_not_read_gets_no_more_than_it_may() {
-    let mut sides = pair(SocketsSettings::default());
+fn a_peer_that_does_not_read_gets_no_more_than_it_may(way: SocketsWay) {
+    let mut sides = pair(way, SocketsSettings::default());
     until(&mut sides, "the resumption", |sides| sides[0].sockets.is_connected(0));
     let mut pushed = 0;
     while sides[0].sockets.has_room(0) {
@@ -222,12 +203,11 @@ fn a_peer_that_does_not_read_gets_no_more_than_it_may() {
     assert!(pushed <= 5 << 20, "{pushed} bytes were taken for a peer that does not read");
     until_all_arrived(&mut sides);
     assert!(sides[0].sockets.has_room(0));
-    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
 }
 
-#[test]
-fn who_closes_and_who_sends_garbage_is_lost_by_itself() {
-    let mut side = Side::new(small());
+fn who_closes_and_who_sends_garbage_is_lost_by_itself(way: SocketsWay) {
+    let mut side = Side::new(way, small());
     let (own, other) = connected();
     side.sockets.attach(0, own, &[]);
     drop(other);
@@ -245,29 +225,27 @@ fn who_closes_and_who_sends_garbage_is_lost_by_itself() {
         assert!(started.elapsed() < Duration::from_secs(20));
     }
     assert!(matches!(side.lost[1], Lost::Protocol(_)), "{:?}", side.lost);
-    side.sockets.close(&mut side.uring);
+    side.sockets.close(&mut side.way);
 }
 
-#[test]
-fn an_orderly_end_is_told() {
-    let mut sides = pair(small());
+fn an_orderly_end_is_told(way: SocketsWay) {
+    let mut sides = pair(way, small());
     sides[0].push(100);
     until_all_arrived(&mut sides);
     let [one, other] = &mut sides;
-    one.sockets.close(&mut one.uring);
+    one.sockets.close(&mut one.way);
     let started = Instant::now();
     while other.lost.is_empty() {
         other.turn();
         assert!(started.elapsed() < Duration::from_secs(20));
     }
     assert!(matches!(other.lost[..], [Lost::PeerEnded]), "{:?}", other.lost);
-    other.sockets.close(&mut other.uring);
+    other.sockets.close(&mut other.way);
 }
 
 /// A peer that is another incarnation gets nothing of what was for the one before, whatever was under way then.
-#[test]
-fn another_incarnation_starts_over() {
-    let mut sides = pair(small());
+fn another_incarnation_starts_over(way: SocketsWay) {
+    let mut sides = pair(way, small());
     for round in 0..200 {
         for _ in 0..10 {
             sides[0].push(20_000);
@@ -282,20 +260,19 @@ fn another_incarnation_starts_over() {
         sides[0].pushed = 0;
         // The other one is as new.
         sides[1].sockets.detach(0);
-        sides[1] = Side::new(small());
+        sides[1] = Side::new(way, small());
         connect(&mut sides);
         sides[0].push(100);
         until(&mut sides, "the first unit for the new one", |sides| sides[1].delivered == 1);
     }
     until_all_arrived(&mut sides);
-    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
 }
 
 /// A core that rests has a receive under way on every connection, also where something has just come: nothing else would
 /// wake it.
-#[test]
-fn a_side_that_rests_is_woken_by_what_comes() {
-    let mut sides = pair(small());
+fn a_side_that_rests_is_woken_by_what_comes(way: SocketsWay) {
+    let mut sides = pair(way, small());
     until(&mut sides, "the resumption", |sides| sides.iter().all(|side| side.sockets.is_connected(0)));
     for round in 0..200 {
         sides[0].push(round % 300);
@@ -310,9 +287,44 @@ fn a_side_that_rests_is_woken_by_what_comes() {
             if other.delivered > round as u64 {
                 break;
             }
-            other.uring.wait(Duration::from_secs(10));
+            other.way.wait(Duration::from_secs(10));
         }
         until_all_arrived(&mut sides);
     }
-    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.uring));
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
+}
+
+/// Each law is a test for each way.
+macro_rules! laws {
+    ($($law:ident)*) => {
+        mod on_io_uring {
+            $(#[test]
+            fn $law() {
+                super::$law(ringstorm_net::SocketsWay::Uring);
+            })*
+        }
+        mod by_readiness {
+            $(#[test]
+            fn $law() {
+                super::$law(ringstorm_net::SocketsWay::Readiness);
+            })*
+        }
+    };
+}
+
+laws! {
+    units_of_all_sizes_arrive_in_both_directions
+    nothing_is_lost_or_doubled_when_connections_break
+    a_peer_that_does_not_read_gets_no_more_than_it_may
+    who_closes_and_who_sends_garbage_is_lost_by_itself
+    an_orderly_end_is_told
+    another_incarnation_starts_over
+    a_side_that_rests_is_woken_by_what_comes
+    what_came_behind_a_handshake_is_read_when_nothing_follows
+    what_is_given_up_is_skipped_and_the_rest_goes_on
+}
+
+#[test]
+fn this_machine_allows_io_uring() {
+    assert_eq!(UringFacts::probe(), UringFacts::Whole, "the other tests need it");
 }

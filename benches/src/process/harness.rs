@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Track each tuple until it is acked
     #[arg(long)]
     pub acked: bool,
+    /// How sockets go, as `ringstorm.worker.sockets`
+    #[arg(long, default_value = "auto")]
+    pub sockets: String,
     /// Print one JSON object as the last line
     #[arg(long)]
     pub json: bool,
@@ -162,6 +165,7 @@ fn engine_leg(kind: Kind, arguments: &Arguments, measured: Duration) -> Result<E
     command.arg("--result").arg(directory.path());
     command.args(["--warm-up-ms", &arguments.warm_up_ms.to_string()]);
     command.args(["--measured-ms", &measured.as_millis().to_string(), "--rate", &arguments.rate.to_string()]);
+    command.args(["-c", &format!("ringstorm.worker.sockets={}", arguments.sockets)]);
     if arguments.acked {
         command.arg("--acked");
     } else {
@@ -206,6 +210,7 @@ fn report(
     json!({
         "benchmark": name,
         "acked": arguments.acked,
+        "sockets": arguments.sockets,
         "rate": arguments.rate,
         "tuples_per_sec": bytes_per_sec.map(|bytes| bytes / hop::TUPLE_BYTES as f64),
         "payload_bytes_per_sec": bytes_per_sec,

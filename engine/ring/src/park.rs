@@ -4,7 +4,7 @@
 //! that one park and wake-up is one system call: a blocking `io_uring_enter` with the time-out as its argument. Where
 //! io_uring cannot be set up (an old kernel, a container that forbids it) it falls back to `ppoll`, and
 //! [`Parker::kind`] says so. If the kernel ever refuses a wait that it accepted before, the parker changes to `ppoll` for
-//! good: parking never fails.
+//! good: parking never fails. With either way one more descriptor can be watched.
 //!
 //! Threading: a parker stays on the thread that made it, since the kernel allows only that thread to submit.
 
@@ -13,6 +13,8 @@ mod uring;
 
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Doorbell;
@@ -64,6 +66,7 @@ pub enum ParkerError {
 pub struct Parker {
     doorbell: Doorbell,
     wait: Wait,
+    watched: Option<Arc<OwnedFd>>,
     /// Keeps the parker on its thread.
     not_send: PhantomData<*const ()>,
 }
@@ -97,7 +100,7 @@ impl Parker {
         if !doorbell.claim_parker() {
             return Err(ParkerError::Taken);
         }
-        Ok(Self { doorbell: doorbell.clone(), wait: wait(doorbell), not_send: PhantomData })
+        Ok(Self { doorbell: doorbell.clone(), wait: wait(doorbell), watched: None, not_send: PhantomData })
     }
 
     /// How this parker waits now.
@@ -135,7 +138,7 @@ impl Parker {
         let timeout = timeout.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
         let rung = match &mut self.wait {
             Wait::Uring(wait) => wait.wait(timeout),
-            Wait::Ppoll => Ok(ppoll::wait(&self.doorbell, timeout)),
+            Wait::Ppoll => Ok(ppoll::wait(&self.doorbell, self.watched.as_deref(), timeout)),
         };
         self.doorbell.leave_park();
         rung.unwrap_or_else(|_: io::Error| {
@@ -182,13 +185,14 @@ impl Parker {
         }
     }
 
-    /// Whether [`Parker::submit`] and [`Parker::completion`] would have something. Two loads.
+    /// Whether [`Parker::submit`] and [`Parker::completion`] would have something, or the watched descriptor may be
+    /// readable. Two loads; with `ppoll`, a call to the kernel if a descriptor is watched.
     #[inline]
     #[must_use]
     pub fn has_news(&mut self) -> bool {
         match &mut self.wait {
             Wait::Uring(wait) => wait.has_news(),
-            Wait::Ppoll => false,
+            Wait::Ppoll => self.watched.as_deref().is_some_and(ppoll::is_readable),
         }
     }
 
@@ -200,6 +204,35 @@ impl Parker {
         match &mut self.wait {
             Wait::Uring(wait) => wait.completion(),
             Wait::Ppoll => Ok(None),
+        }
+    }
+}
+
+/// A descriptor of the owner that ends a park when it becomes readable.
+impl Parker {
+    /// Watches `descriptor` from now on. There is one for each parker: a second call changes nothing.
+    pub fn watch(&mut self, descriptor: OwnedFd) {
+        if self.watched.is_some() {
+            return;
+        }
+        let descriptor = Arc::new(descriptor);
+        self.watched = Some(Arc::clone(&descriptor));
+        if let Wait::Uring(wait) = &mut self.wait
+            && wait.watch(descriptor).is_err()
+        {
+            self.wait = Wait::Ppoll;
+        }
+    }
+
+    /// Whether the watched descriptor may have become readable since the last call. After `true` the caller takes all that
+    /// it has, or is not told of it again.
+    pub fn take_readable(&mut self) -> bool {
+        match &mut self.wait {
+            Wait::Uring(wait) => wait.take_readable().unwrap_or_else(|_: io::Error| {
+                self.wait = Wait::Ppoll;
+                true
+            }),
+            Wait::Ppoll => self.watched.is_some(),
         }
     }
 }

@@ -2,6 +2,8 @@
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -125,4 +127,44 @@ fn rings_outlive_the_parker() {
     assert!(parker.park(Some(LONG)), "the early ring makes one park return early");
     assert!(parker.prepare_park());
     assert!(!parker.park(Some(SHORT)));
+}
+
+#[test]
+fn a_watched_descriptor_ends_the_park_and_is_told_once() {
+    with_each_kind(|_, mut parker| {
+        let (mut reader, writer) = UnixStream::pair().unwrap();
+        parker.watch(reader.try_clone().unwrap().into());
+        for _ in 0..50 {
+            parker.take_readable();
+            assert!(parker.prepare_park());
+            assert!(!parker.park(Some(Duration::from_micros(100))), "{} woke for nothing", parker.kind());
+            let mut writer = writer.try_clone().unwrap();
+            let late = thread::spawn(move || {
+                thread::sleep(Duration::from_micros(200));
+                writer.write_all(&[1]).unwrap();
+            });
+            assert!(parker.prepare_park());
+            assert!(parker.park(Some(LONG)), "the descriptor wakes");
+            late.join().unwrap();
+            assert!(parker.has_news());
+            assert!(parker.take_readable());
+            reader.read_exact(&mut [0]).unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_became_readable_before_the_park_ends_it() {
+    with_each_kind(|doorbell, mut parker| {
+        let (reader, mut writer) = UnixStream::pair().unwrap();
+        writer.write_all(&[1]).unwrap();
+        parker.watch(reader.into());
+        assert!(parker.prepare_park());
+        assert!(parker.park(Some(LONG)));
+        assert!(parker.take_readable());
+        // Rings are heard beside it.
+        assert!(parker.prepare_park());
+        doorbell.ring();
+        assert!(parker.park(Some(LONG)));
+    });
 }

@@ -29,6 +29,7 @@ mod lost;
 mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
+pub(crate) mod parking;
 mod remote;
 pub(crate) mod reports;
 mod rest;
@@ -48,12 +49,13 @@ mod turn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ringstorm_ring::{IdlePolicy, Parker};
+use ringstorm_ring::IdlePolicy;
 
 use crate::api::input::Source;
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::BoltExecutor;
 use crate::core::link::{Feeder, Inbound};
+use crate::core::parking::CoreParker;
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::transfer::Transfer;
@@ -121,6 +123,6 @@ pub(crate) struct Core {
     pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,
     pub(crate) tick_payload: Vec<u8>,
-    /// Absent only while it is used. Behind the sockets in `transfer`, whose operations are on its io_uring.
-    pub(crate) parker: Option<Parker>,
+    /// Absent only while it is used. Behind the sockets in `transfer`, whose operations it has under way.
+    pub(crate) parker: Option<CoreParker>,
 }

@@ -42,6 +42,9 @@ pub enum StartError {
     /// A worker has nothing to run, or cannot go on.
     #[error("{0}")]
     Worker(String),
+    /// The way that sockets are to go cannot be gone here.
+    #[error("ringstorm.worker.sockets is \"io_uring\", but {0}; allow it, or set \"auto\"")]
+    Sockets(#[from] ringstorm_net::WayRefused),
     /// The system refused something that a core needs.
     #[error("{what} failed: {source}; raise the limit that it names and start again")]
     System {

@@ -24,7 +24,7 @@ use crate::id::ComponentId;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use known::{KeyClass, KnownKey, Note, check_keys, known_key, known_keys};
-pub use settings::CorePlacement;
+pub use settings::{CorePlacement, SocketsSetting};
 
 /// Where a setting came from, in words for messages: `the command line`, `component "count"`.
 #[derive(Debug, Clone, PartialEq, Eq)]

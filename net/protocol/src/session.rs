@@ -130,6 +130,11 @@ impl Session {
         self.kept_bytes
     }
 
+    /// Units that are kept until they are confirmed.
+    pub fn kept_units(&self) -> u64 {
+        self.next() - self.confirmed
+    }
+
     /// Bytes that no connection has taken yet, or not this one.
     pub fn unsent_bytes(&self) -> usize {
         self.unsent_bytes

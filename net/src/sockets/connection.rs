@@ -3,16 +3,15 @@
 //! Invariants: see [`super`]. A connection that was given up starts nothing more; it is over when the kernel is done.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use io_uring::{opcode, types};
 use ringstorm_protocol::unit::Header;
 use ringstorm_protocol::{Arrival, ReceiveBuffer, Session};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::{Lost, Operation, PeerCounts, SocketsSettings};
-use crate::uring::Uring;
+use super::{Lost, PeerCounts, SocketsSettings};
+use crate::operations::Operations;
 
 /// For so many polls in a row that find nothing, a connection on which something came is polled: about as long as the
 /// answer to an answer takes. Then a receive is left to the kernel.
@@ -135,21 +134,16 @@ impl Connection {
         counts.receives += 1;
     }
 
-    /// Queues a receive if none is under way and it is not polled. What came before is read first: nobody may look at the
+    /// Asks for a receive if none is under way and it is not polled. What came before is read first: nobody may look at the
     /// buffer while the kernel has it, and it may be all that comes.
-    pub(super) fn receive(&mut self, uring: &mut impl Uring, peer: usize) {
+    pub(super) fn receive(&mut self, operations: &mut impl Operations, peer: usize) {
         if self.is_receiving || self.is_hot() || self.has_unread {
             return;
         }
-        let space = self.received.space();
-        let length = u32::try_from(space.len()).unwrap_or(u32::MAX);
-        let operation = opcode::Recv::new(types::Fd(self.socket.as_raw_fd()), space.as_mut_ptr(), length)
-            .build()
-            .user_data(Operation::Receive.of_peer(peer));
         // SAFETY: the socket and the buffer live in this boxed connection, which is kept until the completion; until then
         // `is_receiving` keeps everybody off the buffer (`read` comes after `received`). Attacked by
         // `tests/sockets.rs`, in which connections are given up at any moment.
-        unsafe { uring.push(&operation) };
+        unsafe { operations.receive(peer, self.socket.as_fd(), self.received.space()) };
         self.is_receiving = true;
     }
 
@@ -177,20 +171,22 @@ impl Connection {
         Ok(session.unsent_bytes() > 0 || self.has_urgent())
     }
 
-    /// Queues a send of what there is, if none is under way.
-    pub(super) fn send(&mut self, uring: &mut impl Uring, peer: usize, session: &mut Session, counts: &mut PeerCounts) {
+    /// Asks for a send of what there is, if none is under way.
+    pub(super) fn send(
+        &mut self,
+        operations: &mut impl Operations,
+        peer: usize,
+        session: &mut Session,
+        counts: &mut PeerCounts,
+    ) {
         if self.is_sending || !self.gather(session) {
             return;
         }
-        let operation = opcode::SendMsg::new(types::Fd(self.socket.as_raw_fd()), &raw const *self.message)
-            .flags(libc::MSG_NOSIGNAL as u32)
-            .build()
-            .user_data(Operation::Send.of_peer(peer));
         // SAFETY: the socket, the message and its pieces live in this boxed connection, which is kept until the
         // completion. The pieces point to `sending.urgent`, which is not touched while `is_sending`, and to units that the
         // session keeps in place from `unsent` to `sent`, which is called upon completion only (an owner that drops the
         // session without that leaks both). Attacked by `tests/sockets.rs`.
-        unsafe { uring.push(&operation) };
+        unsafe { operations.send(peer, self.socket.as_fd(), &raw const *self.message) };
         self.is_sending = true;
         counts.sends += 1;
     }

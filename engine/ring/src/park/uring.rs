@@ -7,7 +7,8 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -22,6 +23,8 @@ use crate::Doorbell;
 const ENTRIES: u32 = 128;
 /// What the poll of the eventfd is queued with; the owner's operations have smaller numbers.
 const DOORBELL: u64 = u64::MAX;
+/// And the poll of the watched descriptor.
+const WATCHED: u64 = u64::MAX - 1;
 
 /// An io_uring with the poll of one doorbell's eventfd.
 pub(super) struct UringWait {
@@ -30,9 +33,18 @@ pub(super) struct UringWait {
     doorbell: Doorbell,
     kind: ParkKind,
     armed: bool,
+    /// Behind the ring too.
+    watched: Option<Watched>,
     enter: EnterFlags,
     /// Completions of the owner's operations.
     completions: VecDeque<Completion>,
+}
+
+struct Watched {
+    descriptor: Arc<OwnedFd>,
+    armed: bool,
+    /// It became readable and its owner was not told.
+    is_readable: bool,
 }
 
 impl std::fmt::Debug for UringWait {
@@ -61,8 +73,8 @@ impl UringWait {
         }
         // Otherwise a parked core shows up as one that waits for a disk.
         let enter = if ring.params().is_feature_no_iowait() { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
-        let mut wait =
-            Self { ring, doorbell: doorbell.clone(), kind, armed: false, enter, completions: VecDeque::new() };
+        let (doorbell, completions) = (doorbell.clone(), VecDeque::new());
+        let mut wait = Self { ring, doorbell, kind, armed: false, watched: None, enter, completions };
         wait.arm()?;
         // A kernel that does not know multishot polls says so now.
         wait.ring.submit()?;
@@ -84,6 +96,7 @@ impl UringWait {
         if !self.armed {
             self.arm()?;
         }
+        self.arm_watched();
         // A completion that is here already is a ring. It may be for this very sleep, so it must not be skipped.
         if self.reap()? {
             return Ok(true);
@@ -109,6 +122,7 @@ impl UringWait {
 
     /// Starts what is queued and has the kernel post what is done, without waiting. One load if there is neither.
     pub(super) fn submit(&mut self) -> io::Result<()> {
+        self.arm_watched();
         let submission = self.ring.submission();
         let (queued, posts) = (submission.len(), submission.taskrun() || submission.cq_overflow());
         drop(submission);
@@ -123,7 +137,29 @@ impl UringWait {
 
     /// Whether there are completions, or the kernel would post some.
     pub(super) fn has_news(&mut self) -> bool {
-        !self.completions.is_empty() || !self.ring.completion().is_empty() || self.ring.submission().taskrun()
+        !self.completions.is_empty()
+            || !self.ring.completion().is_empty()
+            || self.ring.submission().taskrun()
+            || self.watched.as_ref().is_some_and(|watched| watched.is_readable || !watched.armed)
+    }
+
+    /// Polls a descriptor for ever; what it posts ends a wait.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(super) fn watch(&mut self, descriptor: Arc<OwnedFd>) -> io::Result<()> {
+        self.watched = Some(Watched { descriptor, armed: false, is_readable: false });
+        self.submit()
+    }
+
+    /// Whether the watched descriptor became readable since the last call.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(super) fn take_readable(&mut self) -> io::Result<bool> {
+        self.submit()?;
+        self.reap()?;
+        Ok(self.watched.as_mut().is_some_and(|watched| std::mem::take(&mut watched.is_readable)))
     }
 
     /// The next completion of an operation of the owner.
@@ -136,35 +172,50 @@ impl UringWait {
 
     /// Takes all completions and keeps the owner's. Returns whether there was one.
     fn reap(&mut self) -> io::Result<bool> {
-        let mut any = !self.completions.is_empty();
+        let mut any = !self.completions.is_empty() || self.watched.as_ref().is_some_and(|watched| watched.is_readable);
         for completion in self.ring.completion() {
             any = true;
-            if completion.user_data() != DOORBELL {
-                let (user_data, result) = (completion.user_data(), completion.result());
-                self.completions.push_back(Completion { user_data, result });
-                continue;
+            let (user_data, result) = (completion.user_data(), completion.result());
+            let ended = !cqueue::more(completion.flags());
+            match (user_data, &mut self.watched) {
+                (DOORBELL, _) => self.armed &= !ended,
+                (WATCHED, Some(watched)) => {
+                    watched.is_readable = true;
+                    watched.armed &= !ended;
+                }
+                _ => {
+                    self.completions.push_back(Completion { user_data, result });
+                    continue;
+                }
             }
-            if !cqueue::more(completion.flags()) {
-                self.armed = false;
-            }
-            if completion.result() < 0 {
-                return Err(io::Error::from_raw_os_error(-completion.result()));
+            if result < 0 {
+                return Err(io::Error::from_raw_os_error(-result));
             }
         }
         Ok(any)
     }
 
-    /// Queues the poll; the next submit arms it.
+    /// Queues the poll of the eventfd; the next submit arms it.
     fn arm(&mut self) -> io::Result<()> {
-        let fd = Fd(self.doorbell.as_fd().as_raw_fd());
-        let poll = opcode::PollAdd::new(fd, rustix::event::PollFlags::IN.bits().into()).multi(true);
-        let poll = poll.build().user_data(DOORBELL);
-        // SAFETY: a poll carries no pointers; its descriptor is kept open by `self.doorbell` for as long as the ring
-        // exists. Attacked by the tests in `tests/park.rs`.
-        let queued = unsafe { self.ring.submission().push(&poll) };
-        queued.map_err(|_| io::Error::other("the submission queue of a parker is full"))?;
+        self.poll(self.doorbell.as_fd().as_raw_fd(), DOORBELL)?;
         self.armed = true;
         Ok(())
+    }
+
+    /// Likewise the poll of the watched descriptor, if there is one that is not polled. While the queue is full it waits.
+    fn arm_watched(&mut self) {
+        let Some(watched) = self.watched.as_ref().filter(|watched| !watched.armed) else { return };
+        let armed = self.poll(watched.descriptor.as_raw_fd(), WATCHED).is_ok();
+        self.watched.iter_mut().for_each(|watched| watched.armed = armed);
+    }
+
+    fn poll(&mut self, descriptor: RawFd, number: u64) -> io::Result<()> {
+        let poll = opcode::PollAdd::new(Fd(descriptor), rustix::event::PollFlags::IN.bits().into()).multi(true);
+        let poll = poll.build().user_data(number);
+        // SAFETY: a poll carries no pointers; its descriptor is kept open by `self.doorbell` or `self.watched` for as long
+        // as the ring exists. Attacked by the tests in `tests/park.rs`.
+        let queued = unsafe { self.ring.submission().push(&poll) };
+        queued.map_err(|_| io::Error::other("the submission queue of a parker is full"))
     }
 }
 

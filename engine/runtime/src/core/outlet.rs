@@ -16,8 +16,9 @@ pub(crate) struct FramePool {
     frame_bytes: usize,
 }
 
-/// Buffers kept for reuse by one core; more than that were a burst.
-const POOLED_BUFFERS_MAX: usize = 256;
+/// Buffers kept for reuse by one core: as many as a peer may have to confirm (4 MiB in frames of 8 KiB), and some. More than
+/// that were a burst.
+const POOLED_BUFFERS_MAX: usize = 640;
 
 impl FramePool {
     pub(crate) fn new(frame_bytes: usize) -> Self {

@@ -10,9 +10,8 @@
 use std::sync::atomic::Ordering;
 
 use ringstorm_frame::FrameReader;
-use ringstorm_net::{Sockets, Uring};
+use ringstorm_net::Sockets;
 use ringstorm_protocol::unit::{Header, Kind, begin};
-use ringstorm_ring::Parker;
 
 use crate::core::control::{BATCH_MESSAGES_MAX, ControlRecipients};
 use crate::core::control_bytes::{self, MESSAGE_BYTES};
@@ -24,33 +23,9 @@ use crate::core::{Core, LocalExecutor};
 /// Bytes that a peer may have to confirm while an open frame still goes: above, it is busy with what it has, and waiting
 /// makes a fuller frame.
 const BUSY_BYTES: usize = 128 << 10;
-
-/// A core's io_uring as its sockets see it.
-pub(crate) struct ParkersUring<'a>(pub(crate) &'a mut Parker);
-
-impl Uring for ParkersUring<'_> {
-    unsafe fn push(&mut self, operation: &io_uring::squeue::Entry) {
-        // SAFETY: the caller's.
-        if let Err(error) = unsafe { self.0.push(operation) } {
-            panic!("the io_uring of a core takes no operations: {error}");
-        }
-    }
-
-    fn submit(&mut self) {
-        if let Err(error) = self.0.submit() {
-            panic!("the io_uring of a core starts nothing: {error}");
-        }
-    }
-
-    fn completion(&mut self) -> Option<ringstorm_net::Completion> {
-        match self.0.completion() {
-            Ok(completion) => completion.map(|ringstorm_ring::Completion { user_data, result }| {
-                ringstorm_net::Completion { user_data, result }
-            }),
-            Err(error) => panic!("the io_uring of a core has failed: {error}"),
-        }
-    }
-}
+/// Likewise units. A peer that is awake confirms sooner (after 64); behind one that is not, each small frame would hold a
+/// buffer, and those beyond the pool's come from the heap.
+const BUSY_UNITS: u64 = 96;
 
 impl Link {
     /// Hands over every sealed frame, and the open one when `open` allows it. Returns whether all were taken.
@@ -64,7 +39,7 @@ impl Link {
     ) -> bool {
         let open_may_go = match open {
             OpenFrame::Keep => false,
-            OpenFrame::WhenRead => sockets.kept_bytes(peer) <= BUSY_BYTES,
+            OpenFrame::WhenRead => sockets.kept_bytes(peer) <= BUSY_BYTES && sockets.kept_units(peer) <= BUSY_UNITS,
             OpenFrame::Go => true,
         };
         while outlet.has_sealed() || open_may_go && !outlet.writer.is_empty() {
@@ -105,11 +80,8 @@ impl Core {
         let mut progress = false;
         if parker.has_news() || sockets.has_hot() || sockets.has_unread() {
             let mut pool = std::mem::take(&mut self.transfer.spare_pool);
-            let mut uring = ParkersUring(&mut parker);
-            // What the kernel has ready it posts now and not at the end of this turn. Nothing to be had costs two loads.
-            uring.submit();
             progress = sockets.receive(
-                &mut uring,
+                &mut parker,
                 |peer, header, unit| self.take_unit(peer, header, unit),
                 |buffer| pool.push(buffer),
             );
@@ -131,7 +103,7 @@ impl Core {
     pub(super) fn flush_sockets(&mut self, resting: bool) {
         if let (Some(sockets), Some(parker)) = (&mut self.transfer.sockets, &mut self.parker) {
             let pool = &mut self.transfer.pool;
-            sockets.flush(&mut ParkersUring(parker), resting, |buffer| pool.put(buffer));
+            sockets.flush(parker, resting, |buffer| pool.put(buffer));
             let (status, counters) = (&self.status, &self.transfer.counters);
             status.unconfirmed.store(sockets.unconfirmed_bytes(), Ordering::Release);
             status.sent_away.store(counters.sent_away, Ordering::Release);
@@ -192,7 +164,7 @@ impl Core {
     /// At the end of the core: the kernel is done with its memory before that is freed.
     pub(super) fn close_sockets(&mut self) {
         if let (Some(sockets), Some(parker)) = (&mut self.transfer.sockets, &mut self.parker) {
-            sockets.close(&mut ParkersUring(parker));
+            sockets.close(parker);
         }
     }
 }

@@ -7,10 +7,11 @@
 
 use std::time::Duration;
 
-use ringstorm_ring::{Idle, Parker};
+use ringstorm_ring::Idle;
 
 use crate::core::Core;
 use crate::core::link::{Inbound, Link, OpenFrame};
+use crate::core::parking::CoreParker;
 use crate::core::status::Event;
 
 /// Looks at the rings between two turns of a core that spins: the other things that may come are in less haste.
@@ -63,8 +64,8 @@ impl Core {
                 link.data.as_ref().is_some_and(|data| data.has_available()) || link.control.has_available()
             };
             let sockets = self.transfer.sockets.as_ref();
-            let has_news =
-                sockets.is_some_and(|sockets| sockets.has_hot() || self.parker.as_mut().is_some_and(Parker::has_news));
+            let has_news = sockets
+                .is_some_and(|sockets| sockets.has_hot() || self.parker.as_mut().is_some_and(CoreParker::has_news));
             if has_news || self.inbound.iter().any(has_input) || crate::clock::now_ns() >= self.next_deadline_ns {
                 return;
             }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
+use ringstorm_net::{SocketsWay, UringFacts};
 use ringstorm_ring::Doorbell;
+use ringstorm_types::config::SocketsSetting;
 
 use crate::core::host;
 use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::debug::{DebugListener, DebugThread};
-use crate::error::StartError;
+use crate::error::{BuildError, StartError};
 use crate::local::EventSender;
 use crate::worker::assemble::{Fittings, assemble, make_ends};
 use crate::worker::blueprint::Blueprint;
@@ -51,6 +53,17 @@ pub(crate) fn start_cores(
     let debug = shows_emits.then(|| DebugThread::start(on_debug)).transpose();
     let debug = debug.map_err(system("starting the thread that shows what is emitted (limit: processes)"))?;
     let events = EventSender::new(messages.clone());
+    let wanted = match blueprint.config.worker_sockets().map_err(BuildError::from)? {
+        // Without sockets there is nothing to want.
+        _ if ends.iter().all(|ends| ends.peers.is_empty()) => None,
+        SocketsSetting::Auto => None,
+        SocketsSetting::Uring => Some(SocketsWay::Uring),
+        SocketsSetting::Readiness => Some(SocketsWay::Readiness),
+    };
+    let chosen = SocketsWay::choose(wanted, &UringFacts::probe())?;
+    if let Some(text) = chosen.remark {
+        let _ = messages.send(Message::Core(Event::Noted { text }));
+    }
     let mut threads = Vec::new();
     for (member, core) in own.enumerate() {
         let (blueprint_here, sender) = (Arc::clone(blueprint), messages.clone());
@@ -69,9 +82,10 @@ pub(crate) fn start_cores(
         };
         let build = move || assemble(&blueprint_here, fittings);
         let host = blueprint.threads[core].host;
-        let thread = host::start(host, format!("ringstorm-{core}"), doorbells[member].clone(), build, ended)
-            .inspect_err(|_| stop_at_once(&commands))
-            .map_err(system("starting the thread of a core (limit: processes)"))?;
+        let thread =
+            host::start(host, format!("ringstorm-{core}"), doorbells[member].clone(), chosen.way, build, ended)
+                .inspect_err(|_| stop_at_once(&commands))
+                .map_err(system("starting the thread of a core (limit: processes)"))?;
         threads.push(thread);
     }
     let cores = LocalCores { blueprint: Arc::clone(blueprint), statuses, commands };

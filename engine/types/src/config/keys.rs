@@ -45,6 +45,9 @@ pub const WORKER_LAUNCH: &str = "ringstorm.worker.launch";
 /// How long a core of another worker may be away before it holds its senders no more, in seconds: what is for it is dropped
 /// then, and its trees fail, until it is back.
 pub const WORKER_ABSENCE_SECS: &str = "ringstorm.worker.absence.secs";
+/// How connections between worker processes receive and send: `io_uring`, `readiness` (calls that do not wait, and epoll),
+/// or `auto`, which is io_uring where the system allows it.
+pub const WORKER_SOCKETS: &str = "ringstorm.worker.sockets";
 /// Whether cores spin when they are idle instead of parking.
 pub const CORES_ALWAYS_SPIN: &str = "ringstorm.cores.always.spin";
 /// Whether cores are pinned to CPUs: `pinned` or `unbound`.

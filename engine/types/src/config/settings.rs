@@ -18,6 +18,17 @@ pub enum CorePlacement {
     Unbound,
 }
 
+/// How connections between worker processes receive and send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketsSetting {
+    /// On io_uring where the system allows it, otherwise by readiness.
+    Auto,
+    /// On io_uring; where the system does not allow it the worker does not start.
+    Uring,
+    /// By readiness: calls that do not wait, and epoll.
+    Readiness,
+}
+
 /// Storm's `int` settings end here.
 const INT_MAX: u64 = i32::MAX as u64;
 /// Sizes in bytes end here (1 TiB), so that sums of a few never overflow.
@@ -196,6 +207,23 @@ impl Config {
         words.ok_or_else(|| ConfigError::bad_value(keys::WORKER_LAUNCH, value, origin, "a list of lists of words"))
     }
 
+    /// [`keys::WORKER_SOCKETS`]; `auto` when unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn worker_sockets(&self) -> Result<SocketsSetting, ConfigError> {
+        let Some((value, origin)) = self.given(keys::WORKER_SOCKETS) else { return Ok(SocketsSetting::Auto) };
+        match value.as_str() {
+            Some("auto") => Ok(SocketsSetting::Auto),
+            Some("io_uring") => Ok(SocketsSetting::Uring),
+            Some("readiness") => Ok(SocketsSetting::Readiness),
+            _ => {
+                let wanted = "\"auto\", \"io_uring\" or \"readiness\"";
+                Err(ConfigError::bad_value(keys::WORKER_SOCKETS, value, origin, wanted))
+            }
+        }
+    }
+
     fn addresses(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
         let Some((value, origin)) = self.given(key) else { return Ok(Vec::new()) };
         let is_address = |text: &String| {
@@ -289,6 +317,7 @@ impl Config {
             self.worker_dial().err(),
             self.worker_absence_secs().err(),
             self.worker_launch().err(),
+            self.worker_sockets().err(),
             self.cores_always_spin().err(),
             self.cores_placement().err(),
             self.ring_cells().err(),

@@ -29,6 +29,7 @@ fn the_defaults_are_storms() {
     assert_eq!(config.tuple_max_bytes(), Ok(67_108_864));
     assert_eq!(config.worker_cores(), Ok(None));
     assert_eq!(config.cores_placement(), Ok(CorePlacement::Pinned));
+    assert_eq!(config.worker_sockets(), Ok(SocketsSetting::Auto));
     assert_eq!(config.cores_always_spin(), Ok(false));
     assert_eq!(config.ring_cells(), Ok(512));
     assert_eq!(config.frame_bytes(), Ok(8192));
@@ -48,6 +49,8 @@ fn good_values_are_taken() {
     assert_eq!(with(keys::TOPOLOGY_TICK_TUPLE_FREQ_SECS, json!(0.25)).tick_tuple_freq_secs(), Ok(Some(0.25)));
     assert_eq!(with(keys::TOPOLOGY_TICK_TUPLE_FREQ_SECS, json!(3)).tick_tuple_freq_secs(), Ok(Some(3.0)));
     assert_eq!(with(keys::CORES_PLACEMENT, json!("unbound")).cores_placement(), Ok(CorePlacement::Unbound));
+    assert_eq!(with(keys::WORKER_SOCKETS, json!("io_uring")).worker_sockets(), Ok(SocketsSetting::Uring));
+    assert_eq!(with(keys::WORKER_SOCKETS, json!("readiness")).worker_sockets(), Ok(SocketsSetting::Readiness));
     assert_eq!(with(keys::DRAIN_TIMEOUT_SECS, json!(0.001)).drain_timeout_secs(), Ok(0.001));
     assert_eq!(Config::new().worker_absence_secs(), Ok(15.0));
     assert_eq!(with(keys::WORKER_ABSENCE_SECS, json!(2.5)).worker_absence_secs(), Ok(2.5));
@@ -79,6 +82,7 @@ fn bad_values_are_refused_by_key_value_origin_and_range() {
         (keys::WORKER_LAUNCH, json!(["numactl"]), "a list of lists of words"),
         (keys::CORES_ALWAYS_SPIN, json!({}), "true or false"),
         (keys::CORES_PLACEMENT, json!("here"), "\"pinned\" or \"unbound\""),
+        (keys::WORKER_SOCKETS, json!("tcp"), "\"auto\", \"io_uring\" or \"readiness\""),
         (keys::RING_CELLS, json!(48), "a power of two from 2 to 65536"),
         (keys::FRAME_BYTES, json!(10), "a whole number from 1024 to 16777216"),
         (keys::INBOX_MARK_BYTES, json!(10), "a whole number from 1024 to"),

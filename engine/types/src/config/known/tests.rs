@@ -48,6 +48,7 @@ fn every_key_that_has_a_getter_is_in_the_table() {
         keys::WORKER_LISTEN,
         keys::WORKER_DIAL,
         keys::WORKER_LAUNCH,
+        keys::WORKER_SOCKETS,
         keys::CORES_ALWAYS_SPIN,
         keys::CORES_PLACEMENT,
         keys::RING_CELLS,
