@@ -125,10 +125,11 @@ macro_rules! records {
             const SCHEMA: &'static $crate::thrift::Schema = &$crate::thrift::Schema {
                 name: stringify!($name),
                 is_union: false,
+                keeps_unknown: records!(@is_given $($unknown)?),
                 fields: &[$($crate::thrift::FieldSchema {
                     id: $id,
                     name: records!(@name $field $($storm)?),
-                    is_required: <$holds as $crate::thrift::Field>::IS_REQUIRED && !records!(@has_default $($default)?),
+                    is_required: <$holds as $crate::thrift::Field>::IS_REQUIRED && !records!(@is_given $($default)?),
                     holds: <$holds as $crate::thrift::Field>::TYPE,
                 },)*],
             };
@@ -199,6 +200,7 @@ macro_rules! records {
             const SCHEMA: &'static $crate::thrift::Schema = &$crate::thrift::Schema {
                 name: stringify!($name),
                 is_union: true,
+                keeps_unknown: false,
                 fields: &[$($crate::thrift::FieldSchema {
                     id: $id,
                     name: $storm,
@@ -250,8 +252,8 @@ macro_rules! records {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $storm:literal) => { $storm };
 
-    (@has_default) => { false };
-    (@has_default $default:expr) => { true };
+    (@is_given) => { false };
+    (@is_given $given:expr) => { true };
 
     (@unknown $input:ident, $kind:ident, $id:ident) => { $input.skip($kind)? };
     (@unknown $input:ident, $kind:ident, $id:ident, $unknown:ident) => {

@@ -9,6 +9,8 @@ pub struct Schema {
     pub name: &'static str,
     /// Whether exactly one field is set.
     pub is_union: bool,
+    /// Whether fields that are not known are written back.
+    pub keeps_unknown: bool,
     /// By ascending id.
     pub fields: &'static [FieldSchema],
 }
