@@ -67,7 +67,7 @@ fn exchange(bytes: &[u8]) {
 }
 
 /// Bytes as what lies in a znode.
-pub fn payload(bytes: &[u8]) {
+pub fn znode_payload(bytes: &[u8]) {
     match payload::bare(bytes) {
         Ok(bare) => {
             assert!(bare.len() <= INFLATED_BYTES_MAX.max(bytes.len()));

@@ -17,5 +17,5 @@ fn replay(target: &str, body: fn(&[u8])) {
 fn the_corpus_of_the_fuzzers_still_passes() {
     replay("record", ringstorm_records::fuzz::record);
     replay("message", ringstorm_records::fuzz::message);
-    replay("payload", ringstorm_records::fuzz::payload);
+    replay("znode_payload", ringstorm_records::fuzz::znode_payload);
 }
