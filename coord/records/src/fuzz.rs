@@ -6,16 +6,17 @@ use crate::nimbus::{METHODS, NimbusCall};
 use crate::payload::{self, INFLATED_BYTES_MAX, NimbusAddress, NimbusInfo};
 use crate::thrift::frame::FrameReader;
 use crate::thrift::message::{Head, MessageKind};
-use crate::thrift::{RecordType, Tree};
+use crate::thrift::{Encoder, RecordType, Tree};
 use crate::{records, render};
 
 /// Bytes as every record there is: what is read is written and read again as the same.
 pub fn record(bytes: &[u8]) {
     records::all().for_each(|of| rewritten(of, bytes));
     if let Ok(tree) = Tree::of_struct(bytes) {
-        let mut output = crate::thrift::Encoder::default();
+        let mut output = Encoder::default();
         tree.write(&mut output);
         assert_eq!(Tree::of_struct(&output.into_bytes()).as_ref(), Ok(&tree));
+        records::all().for_each(|of| drop(render::bare_record(of.schema, bytes).expect("any struct can be shown")));
     }
 }
 
@@ -24,12 +25,8 @@ fn rewritten(of: &RecordType, bytes: &[u8]) {
         Ok(written) => {
             assert_eq!((of.rewrite)(&written).as_ref(), Ok(&written), "{}", of.schema.name);
             assert!(written.len() <= 2 * bytes.len() + 256, "only what has a default is added");
-            render::bare_record(of.schema, &written).expect("what was written can be shown");
         }
-        Err(error) => {
-            assert!(!error.to_string().is_empty() && error.at <= bytes.len());
-            let _ = render::bare_record(of.schema, bytes);
-        }
+        Err(error) => assert!(!error.to_string().is_empty() && error.at <= bytes.len()),
     }
 }
 

@@ -7,8 +7,8 @@
 //! - [`znode`]: every path of the tree, how its node is made, and what lies there.
 //! - [`render`]: records and nodes for people, as JSON.
 //!
-//! Invariants: pure functions of bytes and texts; no I/O, no clock, no randomness. Bytes of a stranger, in a znode or on a
-//! port, cost one clear error and a bounded amount of memory. A reader tolerates what later versions add.
+//! Invariants: pure functions of bytes and texts; no I/O, no clock, no randomness. Bytes of a stranger, in a znode or
+//! on a port, cost one clear error and a bounded amount of memory. A reader tolerates what later versions add.
 //!
 //! Threading: plain data. Errors: reported to whoever reads; what cannot be read is never a reason to remove it.
 #![forbid(unsafe_code)]

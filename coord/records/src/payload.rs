@@ -1,8 +1,8 @@
 //! What lies in znodes: gzip over bare records, and the few nodes that hold something else.
 //!
-//! Written is what Storm's default delegate writes (`GzipThriftSerializationDelegate`); read is what its bridge reads: gzip,
-//! or a bare record, told apart by the first bytes. Storm 3.0's zstd and the Java objects of very old versions are named
-//! in the error.
+//! Written is what Storm's default delegate writes (`GzipThriftSerializationDelegate`); read is what its bridge reads:
+//! gzip, or a bare record, told apart by the first bytes. Storm 3.0's zstd and the Java objects of very old versions
+//! are named in the error.
 //!
 //! Invariants: hostile bytes cost one [`PayloadError`]; what is inflated is bounded by [`INFLATED_BYTES_MAX`], whatever
 //! the compressed bytes claim. Errors: a node that cannot be read is reported and left alone; it is never a reason to

@@ -1,9 +1,9 @@
 //! Storm's records: every struct, union, exception and enumeration of the znode tree and of the nimbus port.
 //!
-//! The tables are the one definition from which types, encoding, decoding and schema come; how they are written stands in
-//! `thrift/define.rs`. Field ids, names and types are Storm's (`storm.thrift` of 2.8.2) and compared with Storm's own classes
-//! by the test `java_oracle`. A record keeps Storm's name; a field has Storm's name in snake case, and is shown to people by
-//! Storm's own.
+//! The tables are the one definition from which types, encoding, decoding and schema come; how they are written stands
+//! in `thrift/define.rs`. Field ids, names and types are Storm's (`storm.thrift` of 2.8.2) and compared with Storm's
+//! own classes by the test `java_oracle`. A record keeps Storm's name; a field has Storm's name in snake case, and is
+//! shown to people by Storm's own.
 //!
 //! Left out, since nothing here speaks of them: DRPC, Pacemaker, worker tokens, and the local state files of Storm's
 //! supervisors.

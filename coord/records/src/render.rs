@@ -1,8 +1,8 @@
 //! Records and nodes for people, as JSON.
 //!
-//! Fields and enumerations have Storm's names. A map whose keys are texts is an object, any other a list of objects with
-//! `key` and `value`. Bytes are Base64. What the definition does not know is shown by its number, and a record that lacks a
-//! required field is shown all the same: whoever looks at a broken node wants to see what is there.
+//! Fields and enumerations have Storm's names. A map whose keys are texts is an object, any other a list of objects
+//! with `key` and `value`. Bytes are Base64. What the definition does not know is shown by its number, and a record
+//! that lacks a required field is shown all the same: whoever looks at a broken node wants to see what is there.
 //!
 //! What is secret is shown too (credentials, keys): who prints it decides whether it may be seen.
 

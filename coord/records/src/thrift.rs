@@ -4,14 +4,14 @@
 //!
 //! - `thrift` 0.25 (Apache's own) with generated code. Well kept. But its generator is a C++ program that distributions
 //!   ship in older versions (0.17), whose code reserves what the length of a list claims; texts are reserved by their
-//!   length too, up to 100 MB unless set; unknown fields are lost, and an unknown member of a union or a union in a record
-//!   that lacks it loses the record. Nothing describes the records, so that names for people would be a second definition.
+//!   length too, up to 100 MB unless set. Unknown fields are lost, and an unknown member of a union loses the record.
+//!   Nothing describes the records, so that names for people would be a second definition.
 //! - `pilota` 0.13 (with `volo-thrift`). Well kept. It brings tokio and a Protobuf runtime, trusts lengths (a short
-//!   buffer panics in `split_to`), and does not bound nesting when it decodes.
+//!   buffer panics), and does not bound nesting when it decodes.
 //! - `fbthrift`: bound to its own compiler and build.
 //!
-//! What Storm needs of Thrift is one protocol, framed, without services of its own kind. That is this folder; the records
-//! stand in [`records`](crate::records) as tables that read like an interface definition.
+//! What Storm needs of Thrift is one protocol, framed, without services of its own kind. That is this folder; the
+//! records stand in [`records`](crate::records) as tables that read like an interface definition.
 //!
 //! - [`Record`], [`Wire`]: values and whole records; [`Decoder`] and [`Encoder`] under them.
 //! - [`Schema`]: what a record looks like, as data.

@@ -75,7 +75,9 @@ macro_rules! methods {
         }
 
         /// Every method.
-        pub const METHODS: &[MethodType] = &[$(MethodType::of::<$name>(&[$(($exception_id, concat!(stringify!($exception), "Exception"))),*])),*];
+        pub const METHODS: &[MethodType] = &[
+            $(MethodType::of::<$name>(&[$(($exception_id, concat!(stringify!($exception), "Exception"))),*]),)*
+        ];
     };
 }
 

@@ -1,8 +1,8 @@
 //! The methods of nimbus: arguments, answers, and what each may be refused with.
 //!
-//! Any method may besides be answered with an [`ApplicationException`](crate::thrift::message::ApplicationException). An
-//! argument that is not set stands for null; which ones may be is said where it matters. Source: the service `Nimbus` of
-//! `storm.thrift` in Storm 2.8.2.
+//! Any method may besides be answered with an [`ApplicationException`](crate::thrift::message::ApplicationException).
+//! An argument that is not set stands for null; which ones may be is said where it matters. Source: the service
+//! `Nimbus` of `storm.thrift` in Storm 2.8.2.
 
 use super::define::methods;
 use super::exchange::{Method, MethodType, NimbusException, call};
@@ -16,8 +16,8 @@ use crate::records::{
 use crate::thrift::{Binary, DecodeError, Decoder, Wire, message, records};
 
 methods! {
-    /// Submits a topology whose jar was uploaded. Storm's client sends this when there are neither options nor credentials.
-    /// Leader only.
+    /// Submits a topology whose jar was uploaded. Storm's client sends this when there are neither options nor
+    /// credentials. Leader only.
     "submitTopology" SubmitTopology {
         1: name: Option<String>,
         2: uploaded_jar_location as "uploadedJarLocation": Option<String>,

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::znode::NodeName;
+
 /// The longest host name, in bytes: that of the domain name system.
 const HOST_BYTES_MAX: usize = 255;
 
@@ -21,7 +23,7 @@ pub struct NimbusAddress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no address of a nimbus; one is host:port:tlsPort or host:port, with ports below 65536, and a host of 1 to \
-     255 bytes without `/`, blanks and control characters"
+     255 bytes that may be a part of a path, without blanks"
 )]
 pub struct InvalidAddress(pub String);
 
@@ -29,10 +31,9 @@ impl NimbusAddress {
     /// An address; `tls_port` is 0 when there is none.
     ///
     /// # Errors
-    /// The host is empty, longer than 255 bytes, or holds `/`, white space or control characters.
+    /// The host is longer than 255 bytes, holds white space, or is no [`NodeName`].
     pub fn new(host: &str, port: u16, tls_port: u16) -> Result<Self, InvalidAddress> {
-        let is_bad = |character: char| character == '/' || character.is_whitespace() || character.is_control();
-        if host.is_empty() || host.len() > HOST_BYTES_MAX || host.contains(is_bad) {
+        if host.len() > HOST_BYTES_MAX || host.contains(char::is_whitespace) || NodeName::new(host).is_err() {
             return Err(InvalidAddress(host.chars().take(HOST_BYTES_MAX).collect()));
         }
         Ok(Self { host: host.to_owned(), port, tls_port })

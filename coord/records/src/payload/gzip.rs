@@ -1,7 +1,7 @@
 //! Gzip with a bound.
 //!
-//! The library is `flate2` over `miniz_oxide`: the Rust project's own choice, without C, so that Miri and fuzzers see all
-//! of it.
+//! The library is `flate2` over `miniz_oxide`: the Rust project's own choice, without C, so that Miri and fuzzers see
+//! all of it.
 
 use std::io::{Read, Write};
 

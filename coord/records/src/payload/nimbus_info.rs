@@ -1,7 +1,7 @@
 //! The leader's record: a serialized Java object, the only one in the tree.
 //!
-//! Nothing in Storm 2.8 reads it. It is one class with four fields, so its bytes are a fixed head and the values. Source:
-//! the stream protocol of Java's object serialization, and the record of a cluster of Storm 2.8.2.
+//! Nothing in Storm 2.8 reads it. It is one class with four fields, so its bytes are a fixed head and the values.
+//! Source: the stream protocol of Java's object serialization, and the record of a cluster of Storm 2.8.2.
 
 use super::{NimbusAddress, PayloadError};
 
@@ -34,10 +34,9 @@ impl NimbusInfo {
         bytes.extend(i32::from(self.address.port()).to_be_bytes());
         bytes.extend(i32::from(self.address.tls_port()).to_be_bytes());
         bytes.push(STRING);
-        let host = to_java_text(self.address.host());
-        bytes.extend(
-            u16::try_from(host.len()).expect("a host has at most 255 bytes, or 510 in Java's form").to_be_bytes(),
-        );
+        // Java's form of UTF-8 differs for zero and beyond U+FFFF only, which hosts do not hold.
+        let host = self.address.host().as_bytes();
+        bytes.extend(u16::try_from(host.len()).expect("a host has at most 255 bytes").to_be_bytes());
         bytes.extend(host);
         bytes
     }
@@ -45,8 +44,8 @@ impl NimbusInfo {
     /// Reads the bytes that Java writes for such an object.
     ///
     /// # Errors
-    /// [`PayloadError::NotNimbusInfo`] when they are another object, [`PayloadError::Length`] when they are cut or longer,
-    /// [`PayloadError::Address`] when the values are none of a nimbus.
+    /// [`PayloadError::NotNimbusInfo`] when they are another object, [`PayloadError::Length`] when they are cut or
+    /// longer, [`PayloadError::Address`] when the values are none of a nimbus.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PayloadError> {
         let differing = HEAD.iter().zip(bytes).position(|(ours, theirs)| ours != theirs);
         if let Some(at) = differing {
@@ -65,41 +64,8 @@ impl NimbusInfo {
         if host.len() != host_bytes {
             return Err(cut(least_bytes + host_bytes));
         }
-        let host = from_java_text(host).ok_or(PayloadError::NotNimbusInfo { at: least_bytes })?;
+        let host = std::str::from_utf8(host).map_err(|_| PayloadError::NotNimbusInfo { at: least_bytes })?;
         let text = format!("{host}:{}:{}", int(port_at), int(port_at + 4));
         Ok(Self { address: text.parse()?, is_leader: values[HEAD.len()] != 0 })
     }
-}
-
-/// Java's form of UTF-8: surrogates one by one, and zero in two bytes.
-fn to_java_text(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    for unit in text.encode_utf16() {
-        let low = |shift: u32| 0x80 | (unit >> shift & 0x3f) as u8;
-        match unit {
-            0x01..=0x7f => bytes.push(unit as u8),
-            0 | 0x80..=0x7ff => bytes.extend([0xc0 | (unit >> 6) as u8, low(0)]),
-            _ => bytes.extend([0xe0 | (unit >> 12) as u8, low(6), low(0)]),
-        }
-    }
-    bytes
-}
-
-fn from_java_text(bytes: &[u8]) -> Option<String> {
-    let mut units = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let [first, tail @ ..] = rest {
-        let (front, count) = match first {
-            0x01..=0x7f => (u16::from(*first), 0),
-            0xc0..=0xdf => (u16::from(first & 0x1f), 1),
-            0xe0..=0xef => (u16::from(first & 0x0f), 2),
-            _ => return None,
-        };
-        let (more, behind) = tail.split_at_checked(count)?;
-        let is_continued = more.iter().all(|byte| byte & 0xc0 == 0x80);
-        is_continued.then_some(())?;
-        units.push(more.iter().fold(front, |unit, byte| unit << 6 | u16::from(byte & 0x3f)));
-        rest = behind;
-    }
-    String::from_utf16(&units).ok()
 }

@@ -58,8 +58,8 @@ records! {
         /// Supervisor ids and megabytes. Storm 2.8 leaves it empty.
         6: total_shared_off_heap: BTreeMap<String, f64> = BTreeMap::new(),
         7: owner: Option<String>,
-        /// Ringstorm's, not Storm's: readers of Storm skip it. Each assignment of a topology has a higher version than the
-        /// ones before, so that workers can tell the newer of two.
+        /// Ringstorm's, not Storm's: readers of Storm skip it. Each assignment of a topology has a higher version than
+        /// the ones before, so that workers can tell the newer of two.
         1001: version as "assignment version": Option<i64>,
     }
 

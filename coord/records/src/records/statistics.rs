@@ -1,8 +1,8 @@
 //! What executors count, and the errors that they report.
 //!
-//! Statistics are maps of maps: the outer key is a window, `:all-time`, `600`, `10800` or `86400` (seconds); the inner key
-//! is a stream that was emitted to, or a [`GlobalStreamId`] that was received from. A statistic that never counted has no
-//! windows. Counts are sampled and scaled. Source: `storm.thrift` of Storm 2.8.2.
+//! Statistics are maps of maps: the outer key is a window, `:all-time`, `600`, `10800` or `86400` (seconds); the inner
+//! key is a stream that was emitted to, or a [`GlobalStreamId`] that was received from. A statistic that never counted
+//! has no windows. Counts are sampled and scaled. Source: `storm.thrift` of Storm 2.8.2.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Bytes of the binary protocol to values.
 //!
 //! Invariants, whatever the bytes are: no panic; nothing is allocated for what a length claims, only for what came;
-//! nesting is bounded by [`DEPTH_MAX`]; the memory of containers is bounded by [`allowance`], since a struct of one byte
-//! may stand for hundreds in memory.
+//! nesting is bounded by [`DEPTH_MAX`]; the memory of containers is bounded by [`allowance`], since a struct of one
+//! byte may stand for hundreds in memory.
 
 use super::{DecodeError, Kind, Problem};
 

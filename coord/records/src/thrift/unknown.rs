@@ -2,8 +2,8 @@
 //!
 //! Most records drop them, as Storm's own reader does. A record that a daemon reads, changes a little and writes back
 //! keeps them: else an older nimbus that leads for a while during an upgrade would remove what a newer one had stored.
-//! A record that is computed anew each time does not: what an unknown field of it said may no longer be so. Which records
-//! keep them stands in their definition (`..unknown`).
+//! A record that is computed anew each time does not: what an unknown field of it said may no longer be so. Which
+//! records keep them stands in their definition (`..unknown`).
 
 use super::{DecodeError, Decoder, Encoder, Kind};
 

@@ -22,8 +22,8 @@ pub(super) trait Segment: Sized {
 /// A text that cannot be the name of a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} cannot be the name of a znode; one is not empty, not . or .., and holds no / and no control or private \
-     characters"
+    "{0:?} cannot be the name of a znode; one is not empty, not . or .., and holds no /, no control or private character, \
+     and none beyond U+FFFF"
 )]
 pub struct InvalidName(pub String);
 
@@ -37,7 +37,11 @@ impl NodeName {
     /// # Errors
     /// The name is empty, `.` or `..`, or holds `/` or a character that ZooKeeper refuses.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
-        let is_refused = |character: char| matches!(character, '/' | '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}');
+        // The last range is Java's surrogates, of which characters above it are made, and what Unicode keeps for itself.
+        let is_refused = |character: char| {
+            let number = u32::from(character);
+            character == '/' || matches!(number, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..)
+        };
         if name.is_empty() || name == "." || name == ".." || name.contains(is_refused) {
             return Err(InvalidName(name.to_owned()));
         }

@@ -16,8 +16,8 @@ const fn record<R: Record>() -> PayloadKind {
     PayloadKind::Record(RecordType::of::<R>())
 }
 
-/// Each row: the node, its path below the root as texts and fields, how it is made, what it holds. `ROOT` stands for the
-/// root's own path once more. The first row that fits a path counts.
+/// Each row: the node, its path below the root as texts and fields, how it is made, what it holds. `ROOT` stands for
+/// the root's own path once more. The first row that fits a path counts.
 macro_rules! tree {
     ($(
         $(#[$attribute:meta])*

@@ -127,9 +127,17 @@ pub(crate) fn anything() -> BoxedStrategy<Tree> {
     .boxed()
 }
 
-/// A record with every field set, the same each time.
+/// A record with every field set, the same each time; of a union the first member.
 pub(crate) fn full(schema: &'static Schema) -> Tree {
-    let fields = if schema.is_union { &schema.fields[..1] } else { schema.fields };
+    if schema.is_union { full_members(schema).remove(0) } else { full_of(schema.fields) }
+}
+
+/// As [`full`], and for a union each of its members.
+pub(crate) fn full_members(schema: &'static Schema) -> Vec<Tree> {
+    if schema.is_union { schema.fields.chunks(1).map(full_of).collect() } else { vec![full_of(schema.fields)] }
+}
+
+fn full_of(fields: &'static [FieldSchema]) -> Tree {
     Tree::Struct(fields.iter().map(|field| (field.id, field.holds.kind(), full_value(field.holds))).collect())
 }
 

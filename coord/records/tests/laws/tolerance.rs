@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use ringstorm_records::records::{self, RebalanceOptions, StormBase};
-use ringstorm_records::thrift::{Kind, Record, Schema, Tree, Type};
+use ringstorm_records::records::{
+    self, Grouping, NullStruct, ProfileAction, ProfileRequest, RebalanceOptions, StormBase,
+};
+use ringstorm_records::thrift::{Kind, Problem, Record, Schema, Tree, Type};
 
 use crate::samples::{Foreign, bytes_of, record, sorted};
 
@@ -88,4 +90,28 @@ fn what_is_read_changed_and_written_back_keeps_unknown_fields() {
 fn of_a_field_that_comes_twice_the_last_counts() {
     let bytes = [8, 0, 1, 0, 0, 0, 1, 8, 0, 1, 0, 0, 0, 2, 0];
     assert_eq!(RebalanceOptions::from_bytes(&bytes).unwrap().wait_secs, Some(2));
+}
+
+#[test]
+fn unknown_numbers_and_members_are_kept() {
+    let node = vec![(1, Kind::String, Tree::Bytes(b"h".to_vec())), (2, Kind::Set, Tree::Set(vec![Tree::I64(6700)]))];
+    let request = Tree::Struct(vec![(1, Kind::Struct, Tree::Struct(node)), (2, Kind::I32, Tree::I32(99))]);
+    let read = ProfileRequest::from_bytes(&bytes_of(&request)).unwrap();
+    assert_eq!(read.action, ProfileAction::Unrecognized(99));
+    assert_eq!(Tree::of_struct(&read.to_bytes()).unwrap(), request);
+
+    let grouping = Tree::Struct(vec![(77, Kind::I64, Tree::I64(5))]);
+    let read = Grouping::from_bytes(&bytes_of(&grouping)).unwrap();
+    assert!(matches!(&read, Grouping::Unrecognized(field) if field.id() == 77));
+    assert_eq!(Tree::of_struct(&read.to_bytes()).unwrap(), grouping);
+    // Beside a member that is known it says nothing.
+    let both = Tree::Struct(vec![(77, Kind::I64, Tree::I64(5)), (2, Kind::Struct, Tree::Struct(Vec::new()))]);
+    assert_eq!(Grouping::from_bytes(&bytes_of(&both)), Ok(Grouping::Shuffle(NullStruct {})));
+}
+
+#[test]
+fn a_union_has_one_member() {
+    assert_eq!(Grouping::from_bytes(&[0]).unwrap_err().problem, Problem::EmptyUnion("Grouping"));
+    let two = [12, 0, 2, 0, 12, 0, 3, 0, 0];
+    assert_eq!(Grouping::from_bytes(&two).unwrap_err().problem, Problem::CrowdedUnion("Grouping"));
 }
