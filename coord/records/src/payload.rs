@@ -24,7 +24,7 @@ use crate::thrift::{DecodeError, Record, RecordType};
 pub const CONTAINER: [u8; 1] = [7];
 
 /// The most bytes that a record is inflated to. The largest that is known, the assignment of a topology of 100,000
-/// executors, has about 13 MB.
+/// executors, has 13 MB, of which 0.6 MB are stored.
 pub const INFLATED_BYTES_MAX: usize = 32 << 20;
 
 /// What kind of bytes a node holds.

@@ -2,11 +2,13 @@
 //!
 //! [`Node`] is the one definition. A [`Root`] turns nodes into paths and paths into nodes. Paths, modes and payloads
 //! are Storm's (2.8.2); nodes that are only made as parents of others have no data there, which
-//! [`PayloadKind::Container`] and [`PayloadKind::Empty`] tell apart.
+//! [`PayloadKind::Container`](crate::payload::PayloadKind::Container) and
+//! [`PayloadKind::Empty`](crate::payload::PayloadKind::Empty) tell apart.
 //!
 //! Invariants: whatever a [`Node`] holds, its path is one that ZooKeeper takes, below the root, and leads back to the
-//! node; names that would not be so cannot be made. One ambiguity is Storm's: the folder of a component whose name ends
-//! in `-last-error` is the last error of another component.
+//! node; names that would not be so cannot be made. Two exceptions: an enumeration that is unrecognised gives a path that
+//! leads nowhere, and, as in Storm, the folder of a component whose name ends in `-last-error` is the last error of
+//! another component.
 
 mod root;
 mod segment;

@@ -1,8 +1,10 @@
 //! Bytes that are cut, changed or made to do harm cost one error and little memory.
 
+use std::collections::BTreeSet;
+
 use ringstorm_records::payload::{self, INFLATED_BYTES_MAX, PayloadError};
-use ringstorm_records::records;
-use ringstorm_records::thrift::{RecordType, Tree, allowance};
+use ringstorm_records::records::{self, Assignment, NodeInfo};
+use ringstorm_records::thrift::{Record, RecordType, Tree, allowance};
 
 use crate::memory::peak_bytes;
 use crate::samples::{bytes_of, full};
@@ -101,4 +103,24 @@ fn a_bomb_is_inflated_to_its_bound_only() {
         assert_eq!(payload::bare(&bomb), Err(PayloadError::TooLarge(INFLATED_BYTES_MAX)));
     });
     assert!(peak <= 4 * INFLATED_BYTES_MAX as i64, "{peak}");
+}
+
+#[test]
+fn the_assignment_of_a_hundred_thousand_executors_is_within_all_bounds() {
+    let slot = |number: i64| NodeInfo {
+        node: format!("4be0d7ae-239e-41c3-92a6-{:012}-host-{}.example", number / 4, number / 4),
+        port: BTreeSet::from([6700 + number % 4]),
+    };
+    let executors = || (0..100_000_i64).map(|task| vec![task, task]);
+    let assignment = Assignment {
+        master_code_dir: "storm-local".into(),
+        executor_node_port: executors().map(|executor| (executor.clone(), slot(executor[0] / 20))).collect(),
+        executor_start_time_secs: executors().map(|executor| (executor, 1_795_972_824)).collect(),
+        version: Some(1),
+        ..Assignment::default()
+    };
+    let bare = assignment.to_bytes();
+    assert!((10 << 20..INFLATED_BYTES_MAX / 2).contains(&bare.len()), "{} bytes", bare.len());
+    let packed = payload::encode(&assignment);
+    assert_eq!(payload::decode(&packed), Ok(assignment));
 }
