@@ -1,4 +1,4 @@
-//! Undefined behaviour, under Miri: in the crate with `unsafe` that does no I/O, and lightly in its two neighbours.
+//! Undefined behaviour, under Miri: in the crate with `unsafe` that does no I/O, and lightly in three others.
 //!
 //! Miri is some hundred times slower than the machine and knows neither io_uring nor eventfd. So it runs chosen tests
 //! with few cases; the rest of the unsafe code is attacked where it can run: rings by `cargo xtask stress` and loom,
@@ -14,9 +14,11 @@ use crate::steps::test::counted;
 const RUNS: &[&[&str]] = &[
     // Every read, check and view of payloads, every way to write them, and bytes that mean harm.
     &["-p", "ringstorm-tuple", "--lib", "--test", "typed", "--test", "hostile", "--test", "properties"],
-    // Neighbours without unsafe code: one pass each, in case that changes. Their exhaustive tests would take hours.
+    // Others, without unsafe code: one pass each, in case that changes. Their exhaustive tests would take hours.
     &["-p", "ringstorm-frame", "--test", "model", "a_frame_lies_as_specified"],
     &["-p", "ringstorm-acking", "--lib", "ledger"],
+    // Writes, packs, unpacks and reads records of most types.
+    &["-p", "ringstorm-records", "--lib", "render"],
 ];
 
 /// Property tests look for files of old failures. rkyv's relative pointers need Tree Borrows, see `ringstorm-tuple`.

@@ -11,6 +11,7 @@ use crate::step::Outcome;
 pub(crate) const CORPUS_TESTS: &[(&str, &str, &str)] = &[
     ("ringstorm-tuple", "hostile", "the_corpus_of_the_fuzzers_still_passes"),
     ("ringstorm-protocol", "fuzz_replay", "the_corpus_of_the_fuzzers_still_passes"),
+    ("ringstorm-records", "fuzz_replay", "the_corpus_of_the_fuzzers_still_passes"),
 ];
 
 /// Unit and integration tests of the whole workspace.

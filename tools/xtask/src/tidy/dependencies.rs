@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-ring", Some(&[])),
     ("ringstorm-protocol", Some(&[])),
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
+    ("ringstorm-records", Some(&[])),
     (
         "ringstorm-runtime",
         Some(&[
@@ -38,8 +39,14 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
 ];
 
 /// Members without any I/O.
-const PURE: &[&str] =
-    &["ringstorm-types", "ringstorm-tuple", "ringstorm-frame", "ringstorm-acking", "ringstorm-protocol"];
+const PURE: &[&str] = &[
+    "ringstorm-types",
+    "ringstorm-tuple",
+    "ringstorm-frame",
+    "ringstorm-acking",
+    "ringstorm-protocol",
+    "ringstorm-records",
+];
 
 /// Packages that do I/O or lead to it.
 const IO: &[&str] = &[
