@@ -9,7 +9,6 @@
 
 mod contact;
 mod dialing;
-mod system;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +22,7 @@ use ringstorm_protocol::handshake::{Claims, CorePair, HandshakeError, Nonce, Sec
 use ringstorm_protocol::{Liveness, Verdict};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use crate::system;
 use contact::{Contact, Step};
 use dialing::Dialing;
 

@@ -14,6 +14,7 @@
 mod keeper;
 mod operations;
 mod sockets;
+mod system;
 
 pub use keeper::{Admission, Keeper, KeeperEvent, Route};
 pub use operations::{

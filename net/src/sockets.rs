@@ -16,38 +16,14 @@ use ringstorm_protocol::{ProtocolError, Session};
 
 use crate::operations::{Completion, Operation, Operations};
 use connection::Connection;
+use counts::Ages;
 
 mod connection;
+mod counts;
+mod settings;
 
-/// Sizes and bounds.
-#[derive(Clone, Copy, Debug)]
-pub struct SocketsSettings {
-    /// The longest frame that is taken, in bytes.
-    pub frame_bytes_max: u32,
-    /// Bytes of each connection's receive buffer.
-    pub receive_bytes: usize,
-    /// A peer takes no more units while it has not confirmed as many bytes.
-    pub kept_bytes_max: usize,
-    /// Nor while as many wait for the kernel to take them, so that a control unit is never behind much.
-    pub unsent_bytes_max: usize,
-    /// A peer is told of what came after as many bytes, if it was not told along with something else.
-    pub confirm_bytes: usize,
-    /// Or after as many units: the peer keeps a buffer for each, however little is in it.
-    pub confirm_units: u64,
-}
-
-impl Default for SocketsSettings {
-    fn default() -> Self {
-        Self {
-            frame_bytes_max: 65 << 20,
-            receive_bytes: 256 << 10,
-            kept_bytes_max: 4 << 20,
-            unsent_bytes_max: 256 << 10,
-            confirm_bytes: 256 << 10,
-            confirm_units: 64,
-        }
-    }
-}
+pub use counts::PeerCounts;
+pub use settings::SocketsSettings;
 
 /// How long an orderly end tries to tell it to its peers.
 const CLOSE_TIME: Duration = Duration::from_millis(200);
@@ -73,29 +49,6 @@ pub enum Lost {
     Refused(String),
 }
 
-/// What happened with one peer so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PeerCounts {
-    /// Bytes that the kernel took.
-    pub sent_bytes: u64,
-    /// Bytes that came.
-    pub received_bytes: u64,
-    /// Frames and control units that were pushed.
-    pub sent_units: u64,
-    /// Frames and control units that were delivered.
-    pub received_units: u64,
-    /// Connections beyond the first.
-    pub reconnects: u64,
-    /// Units that came again and were left.
-    pub duplicates: u64,
-    /// Units that the peer gave up before they came.
-    pub skipped: u64,
-    /// Calls to the kernel that sent something.
-    pub sends: u64,
-    /// Those that received something.
-    pub receives: u64,
-}
-
 struct Peer {
     session: Session,
     /// The session of the incarnation before, while the kernel may yet read its units.
@@ -105,6 +58,7 @@ struct Peer {
     next: Option<(OwnedFd, Vec<u8>)>,
     connected_before: bool,
     counts: PeerCounts,
+    ages: Ages,
     /// Something waits to be sent.
     is_dirty: bool,
 }
@@ -114,6 +68,7 @@ pub struct Sockets {
     settings: SocketsSettings,
     peers: Vec<Peer>,
     assignment_version: i64,
+    now_ns: u64,
     dirty: Vec<u32>,
     /// Peers that are polled.
     hot: Vec<u32>,
@@ -136,6 +91,7 @@ impl Sockets {
             settings,
             peers: Vec::new(),
             assignment_version,
+            now_ns: 0,
             dirty: Vec::new(),
             hot: Vec::new(),
             unread: Vec::new(),
@@ -157,6 +113,7 @@ impl Sockets {
             next: None,
             connected_before: false,
             counts: PeerCounts::default(),
+            ages: Ages::default(),
             is_dirty: false,
         });
         self.peers.len() - 1
@@ -218,8 +175,8 @@ impl Sockets {
     /// Takes a whole frame or control unit for a peer, whether or not there is room or a connection.
     pub fn push(&mut self, peer: usize, unit: Vec<u8>) {
         let state = &mut self.peers[peer];
+        state.counts.count_sent(&unit);
         state.session.push(unit);
-        state.counts.sent_units += 1;
         self.mark(peer);
     }
 
@@ -243,10 +200,25 @@ impl Sockets {
         self.peers[peer].session.is_resumed()
     }
 
-    /// The counts of a peer.
+    /// What happened with a peer so far, and how it is now.
     pub fn counts(&self, peer: usize) -> PeerCounts {
-        let state = &self.peers[peer];
-        PeerCounts { duplicates: state.session.duplicates(), skipped: state.session.skipped(), ..state.counts }
+        let Peer { session, connection, counts, ages, .. } = &self.peers[peer];
+        PeerCounts {
+            is_ready: session.is_resumed(),
+            duplicates: session.duplicates(),
+            skipped: session.skipped(),
+            kept_bytes: session.kept_bytes(),
+            oldest_kept_ns: ages.oldest(session.confirmed(), self.now_ns),
+            receive_buffer_bytes: connection.as_ref().map_or(0, |connection| connection.memory_bytes()),
+            kernel_bytes: connection.as_ref().map_or(0, |connection| connection.kernel_bytes()),
+            ..*counts
+        }
+    }
+
+    /// The time by which the age of what is not confirmed is told, in nanoseconds of any clock that does not go back.
+    /// Without it everything is of no age.
+    pub fn set_now(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
     }
 
     /// A peer has another incarnation, which never heard of what its session holds: gives up its connection and starts a
@@ -403,6 +375,7 @@ impl Sockets {
             let index = peer as usize;
             let state = &mut self.peers[index];
             state.is_dirty = false;
+            state.ages.note(state.session.next(), state.session.confirmed(), self.now_ns);
             let Some(connection) = state.connection.as_mut().filter(|connection| !connection.is_given_up()) else {
                 continue;
             };
@@ -430,12 +403,6 @@ impl Sockets {
         }
         self.dirty = dirty;
         operations.submit();
-    }
-
-    /// Bytes of memory held for receiving.
-    pub fn memory_bytes(&self) -> usize {
-        let connections = self.peers.iter().filter_map(|peer| peer.connection.as_ref());
-        connections.map(|connection| connection.memory_bytes()).sum()
     }
 
     /// Whether nothing of the kernel's is under way any more, after every connection was given up.

@@ -153,7 +153,7 @@ fn units_of_all_sizes_arrive_in_both_directions(way: SocketsWay) {
     until_all_arrived(&mut sides);
     for side in &mut sides {
         let counts = side.sockets.counts(0);
-        assert_eq!((counts.sent_units, counts.received_units, counts.reconnects), (200, 200, 0));
+        assert_eq!((counts.sent_frames, counts.received_frames, counts.reconnects), (200, 200, 0));
         assert!(side.lost.is_empty());
         side.sockets.close(&mut side.way);
     }
@@ -194,15 +194,22 @@ fn a_peer_that_does_not_read_gets_no_more_than_it_may(way: SocketsWay) {
     let mut sides = pair(way, SocketsSettings::default());
     until(&mut sides, "the resumption", |sides| sides[0].sockets.is_connected(0));
     let mut pushed = 0;
+    sides[0].sockets.set_now(1_000);
     while sides[0].sockets.has_room(0) {
         sides[0].push(8000);
         pushed += 8000;
         // Only one side has its turn.
         sides[0].turn();
     }
+    sides[0].sockets.set_now(8_000);
+    let counts = sides[0].sockets.counts(0);
+    assert_eq!(counts.oldest_kept_ns, 7_000);
+    assert!(counts.kept_bytes >= pushed, "{counts:?}");
+    assert!(sides[1].sockets.counts(0).kernel_bytes > 1 << 20, "the kernel of the reader holds it");
     assert!(pushed <= 5 << 20, "{pushed} bytes were taken for a peer that does not read");
     until_all_arrived(&mut sides);
     assert!(sides[0].sockets.has_room(0));
+    assert_eq!(sides[0].sockets.counts(0).oldest_kept_ns, 0);
     sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
 }
 

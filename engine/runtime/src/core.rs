@@ -84,6 +84,8 @@ const INBOX_TUPLES_MIN: usize = 8;
 const INBOX_TUPLES_UNKNOWN: usize = 64;
 
 pub(crate) struct Core {
+    /// The number of its worker.
+    pub(crate) worker: u64,
     pub(crate) index: usize,
     /// This is the thread of an executor whose code may wait: nothing is left unsent when it is called again.
     pub(crate) may_wait: bool,
@@ -119,6 +121,8 @@ pub(crate) struct Core {
     pub(crate) next_deadline_ns: u64,
     pub(crate) next_tick_ns: u64,
     pub(crate) stopping: bool,
+    /// By peer of the sockets: times that its tasks paused those here.
+    pub(crate) pauses_by_peer: Vec<u64>,
     /// Some cores of other workers are away for too long.
     pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,

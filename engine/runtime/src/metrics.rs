@@ -6,6 +6,7 @@
 //!
 //! Threading: none of its own. Errors: a core that does not answer keeps the numbers of its last answer.
 
+mod connections;
 mod counts;
 mod histogram_bytes;
 mod history;
@@ -20,6 +21,7 @@ use hdrhistogram::Histogram;
 use ringstorm_types::ExecutorId;
 use serde::{Deserialize, Serialize};
 
+pub use connections::ConnectionMetrics;
 pub use counts::{Counts, InputCounts, OutputCounts, SpoutCounts};
 pub use history::MetricsHistory;
 pub use latency::Latency;
@@ -31,6 +33,8 @@ pub use window::{BUCKETS, CounterWindows, Window};
 /// The counters of one core at one moment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CoreSnapshot {
+    /// The number of its worker.
+    pub worker: u64,
     /// Index of the core; those behind the cores proper are the threads of blocking executors.
     pub core: usize,
     /// One entry for each executor of the core.
@@ -51,6 +55,49 @@ pub struct CoreSnapshot {
     pub lost_with_workers: u64,
     /// Un-anchored tuples that were refused by a full cycle, or that could not be delivered at the end.
     pub lost_unanchored: u64,
+    /// Its connections to cores of other workers.
+    pub peers: Vec<PeerSnapshot>,
+}
+
+/// A connection to a core of another worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerSnapshot {
+    /// The number of that worker.
+    pub worker: u64,
+    /// The number of that core in its worker.
+    pub core: u32,
+    /// Both sides are ready.
+    pub is_ready: bool,
+    /// It is away for too long: what is for it is dropped.
+    pub is_away: bool,
+    /// Bytes that were sent, those that were sent again included.
+    pub sent_bytes: u64,
+    /// Bytes that came.
+    pub received_bytes: u64,
+    /// Frames that were handed over.
+    pub sent_frames: u64,
+    /// Frames that came.
+    pub received_frames: u64,
+    /// Tuples that were handed over.
+    pub sent_tuples: u64,
+    /// Tuples that came.
+    pub received_tuples: u64,
+    /// Connections beyond the first.
+    pub reconnects: u64,
+    /// Frames and control units that came again after a connection was lost, and were left.
+    pub duplicates: u64,
+    /// Times that its tasks paused those here.
+    pub pauses: u64,
+    /// Times that it was too far behind to take more.
+    pub full_count: u64,
+    /// Bytes that it has not confirmed.
+    pub unconfirmed_bytes: usize,
+    /// For how long the oldest of them have waited, in nanoseconds.
+    pub oldest_unconfirmed_ns: u64,
+    /// Bytes of the buffer that is received into.
+    pub receive_buffer_bytes: usize,
+    /// Bytes that the kernel holds for the connection.
+    pub kernel_bytes: usize,
 }
 
 /// The counters of one executor at one moment.

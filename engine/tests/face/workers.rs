@@ -54,6 +54,32 @@ fn workers_end_when_their_leader_is_killed() {
     assert_all_gone(&workers);
 }
 
+/// What each worker says that it sent to another is what that one says that came.
+#[test]
+fn connections_are_counted_alike_on_both_sides() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output, metrics) =
+        (directory.path().join("input"), directory.path().join("output"), directory.path().join("metrics"));
+    std::fs::write(&input, "one two three two three three\n".repeat(2000)).unwrap();
+    let paths = [&input, &output, &metrics].map(|path| path.to_str().unwrap());
+    let [input, output, metrics_path] = paths;
+    let arguments = ["local", "--workers", "3", "--input", input, "--output", output, "--metrics-json", metrics_path];
+    run("word_count", &arguments).expect_code(0);
+    let metrics: serde_json::Value = serde_json::from_slice(&std::fs::read(metrics).unwrap()).unwrap();
+    let connections = metrics["connections"].as_array().unwrap();
+    assert_eq!(connections.len(), 6, "{connections:?}");
+    let number = |one: &serde_json::Value, name: &str| one[name].as_u64().unwrap();
+    for one in connections {
+        let is_other_side = |other: &&serde_json::Value| other["from"] == one["to"] && other["to"] == one["from"];
+        let other = connections.iter().find(is_other_side).unwrap();
+        assert_eq!(number(one, "sent_tuples"), number(other, "received_tuples"));
+        assert_eq!(number(one, "sent_frames"), number(other, "received_frames"));
+        assert_eq!((number(one, "unconfirmed_bytes"), number(one, "reconnects")), (0, 0));
+        assert!(number(one, "sent_bytes") > 0);
+    }
+    assert!(connections.iter().map(|one| number(one, "sent_tuples")).sum::<u64>() > 1000);
+}
+
 #[test]
 fn a_number_of_workers_that_cannot_be() {
     for number in ["0", "-1", "257", "x"] {

@@ -125,6 +125,11 @@ impl Session {
         self.first + self.units.len() as u64
     }
 
+    /// Units below this number are confirmed, or were given up.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed
+    }
+
     /// Bytes that are kept until they are confirmed.
     pub fn kept_bytes(&self) -> usize {
         self.kept_bytes

@@ -25,6 +25,7 @@ pub const CLAIMS_BYTES_MAX: u32 = 4 << 20;
 const KIND: usize = 6;
 const LENGTH: usize = 8;
 const COUNT: usize = 12;
+const TUPLES: usize = 16;
 const SEQUENCE: usize = 20;
 const ASSIGNMENT_VERSION: usize = 28;
 const CONFIRMS: usize = 36;
@@ -137,6 +138,14 @@ pub struct Stamp {
 pub fn kind_of(unit: &[u8]) -> Option<Kind> {
     let bytes = unit.get(KIND..KIND + 2)?;
     Kind::from_number(u16_at(bytes, 0))
+}
+
+/// The number of tuples of a whole frame.
+///
+/// # Panics
+/// If it is shorter than a header.
+pub fn tuple_count(frame: &[u8]) -> u32 {
+    u32_at(frame, TUPLES)
 }
 
 /// The header at the start of `bytes`; `None` while there are fewer than [`HEADER_BYTES`].

@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{HANDSHAKE_TIME, system};
+use super::HANDSHAKE_TIME;
+use crate::system;
 
 /// What a look at a contact came to.
 pub(super) enum Step {

@@ -9,7 +9,7 @@ use ringstorm_protocol::Backoff;
 use ringstorm_protocol::handshake::{Claims, Judge, Nonce, Secret};
 
 use super::contact::{Contact, Step};
-use super::system;
+use crate::system;
 
 /// The shortest and the longest wait between two tries, as in Storm but shorter at first.
 const WAIT_LEAST: Duration = Duration::from_millis(10);

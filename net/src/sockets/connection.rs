@@ -100,6 +100,11 @@ impl Connection {
         self.received.memory_bytes()
     }
 
+    /// Bytes that the kernel holds for it.
+    pub(super) fn kernel_bytes(&self) -> usize {
+        crate::system::kernel_bytes(&self.socket)
+    }
+
     /// Whether it is polled, since something came a moment ago.
     pub(super) fn is_hot(&self) -> bool {
         self.hot_polls > 0 && !self.is_receiving && !self.is_given_up
@@ -272,7 +277,7 @@ impl Connection {
         while let Some((header, unit)) = self.received.next_unit()? {
             match session.arrived(&header, &mut *free)? {
                 Arrival::Deliver => {
-                    counts.received_units += 1;
+                    counts.count_received(header.kind, unit);
                     deliver(&header, unit).map_err(Lost::Refused)?;
                 }
                 Arrival::Closed => return Err(Lost::PeerEnded),

@@ -13,7 +13,7 @@ use ringstorm_frame::FrameReader;
 use ringstorm_net::Sockets;
 use ringstorm_protocol::unit::{Header, Kind, begin};
 
-use crate::core::control::{BATCH_MESSAGES_MAX, ControlRecipients};
+use crate::core::control::{BATCH_MESSAGES_MAX, ControlMessage, ControlRecipients};
 use crate::core::control_bytes::{self, MESSAGE_BYTES};
 use crate::core::link::{Link, OpenFrame};
 use crate::core::outlet::{FramePool, Outlet};
@@ -103,6 +103,7 @@ impl Core {
     pub(super) fn flush_sockets(&mut self, resting: bool) {
         if let (Some(sockets), Some(parker)) = (&mut self.transfer.sockets, &mut self.parker) {
             let pool = &mut self.transfer.pool;
+            sockets.set_now(self.transfer.now_ns);
             sockets.flush(parker, resting, |buffer| pool.put(buffer));
             let (status, counters) = (&self.status, &self.transfer.counters);
             status.unconfirmed.store(sockets.unconfirmed_bytes(), Ordering::Release);
@@ -111,7 +112,7 @@ impl Core {
         }
     }
 
-    fn take_unit(&mut self, _: usize, header: &Header, unit: &[u8]) -> Result<(), String> {
+    fn take_unit(&mut self, peer: usize, header: &Header, unit: &[u8]) -> Result<(), String> {
         match header.kind {
             Kind::Frame => {
                 self.check_frame(unit)?;
@@ -119,11 +120,11 @@ impl Core {
                 self.deliver(unit);
                 Ok(())
             }
-            _ => self.take_control(&unit[ringstorm_protocol::unit::HEADER_BYTES..]),
+            _ => self.take_control(peer, &unit[ringstorm_protocol::unit::HEADER_BYTES..]),
         }
     }
 
-    fn take_control(&mut self, body: &[u8]) -> Result<(), String> {
+    fn take_control(&mut self, peer: usize, body: &[u8]) -> Result<(), String> {
         let (messages, rest) = body.as_chunks::<MESSAGE_BYTES>();
         if !rest.is_empty() {
             return Err("a control unit ends in the middle of a message".into());
@@ -132,7 +133,11 @@ impl Core {
         status.count_came(0, messages.len() as u64);
         let mut recipients = ControlRecipients { transfer, spouts, ackers, locals };
         for bytes in messages {
-            recipients.take(control_bytes::read(bytes).ok_or("a control message is of an unknown kind")?);
+            let message = control_bytes::read(bytes).ok_or("a control message is of an unknown kind")?;
+            if matches!(message, ControlMessage::Pause { .. }) {
+                count_pause(&mut self.pauses_by_peer, peer);
+            }
+            recipients.take(message);
         }
         status.count_control_received(messages.len() as u64);
         Ok(())
@@ -167,4 +172,12 @@ impl Core {
             sockets.close(parker);
         }
     }
+}
+
+#[cold]
+fn count_pause(pauses_by_peer: &mut Vec<u64>, peer: usize) {
+    if peer >= pauses_by_peer.len() {
+        pauses_by_peer.resize(peer + 1, 0);
+    }
+    pauses_by_peer[peer] += 1;
 }

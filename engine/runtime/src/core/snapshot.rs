@@ -1,10 +1,11 @@
 //! Copies the counters of a core for whoever asks.
 
 use crate::core::Core;
+use crate::core::link::Way;
 use crate::core::output::OutputStream;
 use crate::core::spout_task::WhyIdle;
 use crate::core::stats::LazyHistogram;
-use crate::metrics::{CoreSnapshot, ExecutorSnapshot, InputSnapshot, OutputSnapshot, QueueSnapshot};
+use crate::metrics::{CoreSnapshot, ExecutorSnapshot, InputSnapshot, OutputSnapshot, PeerSnapshot, QueueSnapshot};
 
 impl Core {
     pub(crate) fn snapshot(&self) -> CoreSnapshot {
@@ -24,6 +25,7 @@ impl Core {
         });
         let transfer = &self.transfer;
         CoreSnapshot {
+            worker: self.worker,
             core: self.index,
             executors: spouts.chain(bolts).chain(ackers).collect(),
             frame_bytes: transfer.memory_bytes(),
@@ -41,7 +43,40 @@ impl Core {
             lost_with_workers: transfer.counters.lost_away,
             lost_unanchored: transfer.counters.refused_unanchored
                 + transfer.links.iter().map(|link| link.undeliverable).sum::<u64>(),
+            peers: self.peer_snapshots(),
         }
+    }
+
+    fn peer_snapshots(&self) -> Vec<PeerSnapshot> {
+        let Some(sockets) = &self.transfer.sockets else { return Vec::new() };
+        let links = self.transfer.links.iter().filter_map(|link| match link.way {
+            Way::Socket(peer) => Some((link, peer)),
+            Way::Ring(_) => None,
+        });
+        let snapshots = links.map(|(link, peer)| {
+            let counts = sockets.counts(peer);
+            PeerSnapshot {
+                worker: link.place.worker,
+                core: link.place.core,
+                is_ready: counts.is_ready,
+                is_away: link.is_away,
+                sent_bytes: counts.sent_bytes,
+                received_bytes: counts.received_bytes,
+                sent_frames: counts.sent_frames,
+                received_frames: counts.received_frames,
+                sent_tuples: counts.sent_tuples,
+                received_tuples: counts.received_tuples,
+                reconnects: counts.reconnects,
+                duplicates: counts.duplicates,
+                pauses: self.pauses_by_peer.get(peer).copied().unwrap_or_default(),
+                full_count: link.full_count,
+                unconfirmed_bytes: counts.kept_bytes,
+                oldest_unconfirmed_ns: counts.oldest_kept_ns,
+                receive_buffer_bytes: counts.receive_buffer_bytes,
+                kernel_bytes: counts.kernel_bytes,
+            }
+        });
+        snapshots.collect()
     }
 
     fn spout_snapshot(&self, index: usize) -> ExecutorSnapshot {

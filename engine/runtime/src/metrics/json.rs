@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ComponentMetrics, Counts, ExecutorMetrics, QueueMetrics, TopologyMetrics, Window};
+use super::{ComponentMetrics, ConnectionMetrics, Counts, ExecutorMetrics, QueueMetrics, TopologyMetrics, Window};
 
 impl TopologyMetrics {
     /// The metrics as a JSON object.
@@ -23,6 +23,8 @@ impl TopologyMetrics {
             "open_roots": self.open_roots,
             "ring_full_count": self.ring_full_count,
             "lost_unanchored": self.lost_unanchored,
+            "lost_with_workers": self.lost_with_workers,
+            "connections": self.connections.iter().map(ConnectionMetrics::to_json).collect::<Vec<_>>(),
         })
     }
 }

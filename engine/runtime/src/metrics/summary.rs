@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringstorm_types::ExecutorId;
 
-use super::{CoreSnapshot, Counts, ExecutorSnapshot, Latency, QueueSnapshot, Window};
+use super::{ConnectionMetrics, CoreSnapshot, Counts, ExecutorSnapshot, Latency, QueueSnapshot, Window};
 
 /// Capacity looks back this far at most, as in Storm.
 const CAPACITY_SPAN: Duration = Duration::from_secs(600);
@@ -24,6 +24,10 @@ pub struct TopologyMetrics {
     pub ring_full_count: u64,
     /// Un-anchored tuples that were lost in an overfull cycle, or could not be delivered at the end.
     pub lost_unanchored: u64,
+    /// Tuples that were on their way to a worker that died or was away for too long; those that are anchored were failed.
+    pub lost_with_workers: u64,
+    /// Connections between workers.
+    pub connections: Vec<ConnectionMetrics>,
 }
 
 /// A component in numbers.
@@ -149,7 +153,7 @@ pub(super) struct ExecutorView<'a> {
 impl TopologyMetrics {
     pub(super) fn new<'a>(
         uptime: Duration,
-        cores: impl Iterator<Item = &'a CoreSnapshot>,
+        cores: impl Iterator<Item = &'a CoreSnapshot> + Clone,
         executors: impl Iterator<Item = ExecutorView<'a>>,
     ) -> Self {
         let mut components: Vec<ComponentMetrics> = Vec::new();
@@ -168,6 +172,8 @@ impl TopologyMetrics {
             open_roots: 0,
             ring_full_count: 0,
             lost_unanchored: 0,
+            lost_with_workers: 0,
+            connections: ConnectionMetrics::of(cores.clone()),
         };
         for core in cores {
             metrics.memory.ring_bytes += core.ring_bytes;
@@ -177,6 +183,7 @@ impl TopologyMetrics {
             metrics.open_roots += core.open_roots;
             metrics.ring_full_count += core.ring_full_count;
             metrics.lost_unanchored += core.lost_unanchored;
+            metrics.lost_with_workers += core.lost_with_workers;
         }
         metrics
     }

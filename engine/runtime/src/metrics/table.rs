@@ -49,6 +49,7 @@ impl Display for TopologyMetrics {
             (self.latency_rows(), &[Left, Left][..]),
             (self.stream_rows(), &[Left, Left, Left]),
             (self.queue_rows(), &[Left]),
+            (self.connection_rows(), &[Left, Left]),
         ] {
             if rows.len() > 1 {
                 write!(formatter, "\n{}", align(&rows, alignments))?;
@@ -166,6 +167,42 @@ impl TopologyMetrics {
         rows
     }
 
+    fn connection_rows(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![cells([
+            "from worker",
+            "to",
+            "tuples",
+            "frames",
+            "sent",
+            "received",
+            "reconnects",
+            "pauses",
+            "full",
+            "unconfirmed",
+            "oldest",
+            "buffers",
+            "kernel",
+        ])];
+        for connection in &self.connections {
+            rows.push(vec![
+                connection.from.to_string(),
+                connection.to.to_string(),
+                count_text(connection.sent_tuples),
+                count_text(connection.sent_frames),
+                bytes_text(usize::try_from(connection.sent_bytes).unwrap_or(usize::MAX)),
+                bytes_text(usize::try_from(connection.received_bytes).unwrap_or(usize::MAX)),
+                count_text(connection.reconnects),
+                count_text(connection.pauses),
+                count_text(connection.full_count),
+                bytes_text(connection.unconfirmed_bytes),
+                duration_text(connection.oldest_unconfirmed),
+                bytes_text(connection.receive_buffer_bytes),
+                bytes_text(connection.kernel_bytes),
+            ]);
+        }
+        rows
+    }
+
     fn write_rest(&self, formatter: &mut Formatter<'_>) -> Result {
         let memory = &self.memory;
         writeln!(
@@ -185,6 +222,10 @@ impl TopologyMetrics {
         }
         if self.lost_unanchored > 0 {
             writeln!(formatter, "{} un-anchored tuples were lost", count_text(self.lost_unanchored))?;
+        }
+        if self.lost_with_workers > 0 {
+            let lost = count_text(self.lost_with_workers);
+            writeln!(formatter, "{lost} tuples were lost on their way to workers that died or were away")?;
         }
         Ok(())
     }

@@ -154,6 +154,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
     let watched = (0..bolts.len() as u32).filter(|index| bolts[*index as usize].is_woken_from_outside()).collect();
     let (inbound, feeders) = ends.inbound.into_iter().unzip();
     Core {
+        worker: blueprint.own_number(),
         index,
         may_wait,
         paused: vec![false; bolts.len()],
@@ -180,6 +181,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         next_deadline_ns: u64::MAX,
         next_tick_ns: u64::MAX,
         stopping: false,
+        pauses_by_peer: Vec::new(),
         some_are_away: false,
         idle_since_ns: now_ns,
         tick_payload: Vec::new(),

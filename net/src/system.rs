@@ -1,4 +1,4 @@
-//! What the keeper asks of the operating system.
+//! What is asked of the operating system about connections.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 
 /// Sets what every connection has: no waiting for fuller segments, and keepalive that knows within three seconds that the
 /// peer's machine is silent.
-pub(super) fn prepare(socket: impl AsFd) -> io::Result<()> {
+pub(crate) fn prepare(socket: impl AsFd) -> io::Result<()> {
     let socket = socket.as_fd();
     rustix::io::ioctl_fionbio(socket, true)?;
     sockopt::set_tcp_nodelay(socket, true)?;
@@ -23,7 +23,7 @@ pub(super) fn prepare(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Begins to connect; the socket is writable when that is over, see [`connected`].
-pub(super) fn begin_connect(address: SocketAddr) -> io::Result<OwnedFd> {
+pub(crate) fn begin_connect(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
     prepare(&socket)?;
@@ -34,13 +34,13 @@ pub(super) fn begin_connect(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// How a connect went that is over.
-pub(super) fn connected(socket: &OwnedFd) -> io::Result<()> {
+pub(crate) fn connected(socket: &OwnedFd) -> io::Result<()> {
     sockopt::socket_error(socket)??;
     Ok(())
 }
 
 /// What the kernel knows of a connection.
-pub(super) fn kernel_view(socket: &OwnedFd) -> io::Result<KernelView> {
+pub(crate) fn kernel_view(socket: &OwnedFd) -> io::Result<KernelView> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the descriptor is open; the kernel writes at most `length` bytes of a structure of plain numbers, for which
@@ -64,4 +64,24 @@ pub(super) fn kernel_view(socket: &OwnedFd) -> io::Result<KernelView> {
         since_acknowledged: Duration::from_millis(info.tcpi_last_ack_recv.into()),
         probes: info.tcpi_probes.into(),
     })
+}
+
+/// Bytes that the kernel holds for a connection, in both directions; 0 if it does not say.
+pub(crate) fn kernel_bytes(socket: &OwnedFd) -> usize {
+    // The meaning of the numbers: `SK_MEMINFO_RMEM_ALLOC` and `SK_MEMINFO_WMEM_ALLOC` of the kernel's sock_diag.h.
+    const RECEIVING: usize = 0;
+    const SENDING: usize = 2;
+    let mut numbers = [0_u32; 9];
+    let mut length = size_of_val(&numbers) as libc::socklen_t;
+    // SAFETY: the descriptor is open; the kernel writes at most `length` bytes of plain numbers.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { (numbers[RECEIVING] + numbers[SENDING]) as usize } else { 0 }
 }
