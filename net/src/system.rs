@@ -68,9 +68,9 @@ pub(crate) fn kernel_view(socket: &OwnedFd) -> io::Result<KernelView> {
 
 /// Bytes that the kernel holds for a connection, in both directions; 0 if it does not say.
 pub(crate) fn kernel_bytes(socket: &OwnedFd) -> usize {
-    // The meaning of the numbers: `SK_MEMINFO_RMEM_ALLOC` and `SK_MEMINFO_WMEM_ALLOC` of the kernel's sock_diag.h.
+    // The meaning of the numbers: `SK_MEMINFO_RMEM_ALLOC` and `SK_MEMINFO_WMEM_QUEUED` of the kernel's sock_diag.h.
     const RECEIVING: usize = 0;
-    const SENDING: usize = 2;
+    const SENDING: usize = 5;
     let mut numbers = [0_u32; 9];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
     // SAFETY: the descriptor is open; the kernel writes at most `length` bytes of plain numbers.
