@@ -24,7 +24,7 @@ mod connection;
 pub struct SocketsSettings {
     /// The longest frame that is taken, in bytes.
     pub frame_bytes_max: u32,
-    /// Bytes of each connection's receive buffer.
+    /// Bytes up to which each connection's receive buffer grows when much comes.
     pub receive_bytes: usize,
     /// A peer takes no more units while it has not confirmed as many bytes.
     pub kept_bytes_max: usize,
@@ -105,6 +105,8 @@ struct Peer {
     counts: PeerCounts,
     /// Something waits to be sent.
     is_dirty: bool,
+    /// It is in the list of those that are polled.
+    is_polled: bool,
 }
 
 /// The connections of one core.
@@ -117,6 +119,8 @@ pub struct Sockets {
     /// Peers whose connection came with bytes behind its handshake.
     unread: Vec<usize>,
     lost: Vec<(usize, Lost)>,
+    /// Bytes that all peers together have not confirmed.
+    unconfirmed_bytes: u64,
 }
 
 impl std::fmt::Debug for Sockets {
@@ -136,9 +140,11 @@ impl Sockets {
             connected_before: false,
             counts: PeerCounts::default(),
             is_dirty: false,
+            is_polled: false,
         };
         let peers = std::iter::repeat_with(peer).take(peers).collect();
-        Self { settings, peers, dirty: Vec::new(), hot: Vec::new(), unread: Vec::new(), lost: Vec::new() }
+        let (dirty, hot, unread, lost) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { settings, peers, dirty, hot, unread, lost, unconfirmed_bytes: 0 }
     }
 
     /// How many peers there are.
@@ -196,6 +202,7 @@ impl Sockets {
     /// Takes a whole frame or control unit for a peer, whether or not there is room or a connection.
     pub fn push(&mut self, peer: usize, unit: Vec<u8>) {
         let state = &mut self.peers[peer];
+        self.unconfirmed_bytes += unit.len() as u64;
         state.session.push(unit);
         state.counts.sent_units += 1;
         self.mark(peer);
@@ -213,7 +220,7 @@ impl Sockets {
 
     /// Bytes that all peers together have not confirmed.
     pub fn unconfirmed_bytes(&self) -> u64 {
-        self.peers.iter().map(|peer| peer.session.kept_bytes() as u64).sum()
+        self.unconfirmed_bytes
     }
 
     /// Whether both sides of a peer's connection are ready for units.
@@ -233,6 +240,7 @@ impl Sockets {
         self.detach(peer);
         let state = &mut self.peers[peer];
         state.session.unconfirmed().for_each(lost);
+        self.unconfirmed_bytes -= state.session.kept_bytes() as u64;
         let fresh = Session::new(state.session.assignment_version());
         let former = std::mem::replace(&mut state.session, fresh);
         if state.connection.is_some() {
@@ -287,26 +295,25 @@ impl Sockets {
         hot.retain(|peer| {
             let index = *peer as usize;
             let state = &mut self.peers[index];
+            state.is_polled = false;
             let Some(connection) = state.connection.as_deref_mut().filter(|connection| connection.is_hot()) else {
                 return false;
             };
             match connection.poll(&mut state.counts) {
-                Ok(true) => {
-                    progress = true;
-                    self.read(index, deliver, free);
-                    true
+                Ok(came) if came || connection.is_hot() => {
+                    state.is_polled = true;
+                    if came {
+                        progress = true;
+                        self.read(index, deliver, free);
+                    }
                 }
-                Ok(false) if connection.is_hot() => true,
-                Ok(false) => {
-                    self.mark(index);
-                    false
-                }
+                Ok(_) => self.mark(index),
                 Err(lost) => {
                     progress = true;
                     self.lose(index, lost);
-                    false
                 }
             }
+            self.peers[index].is_polled
         });
         // Nothing becomes hot by being read.
         self.hot = hot;
@@ -354,6 +361,7 @@ impl Sockets {
                 }
             }
             while let Some(peer) = self.hot.pop() {
+                self.peers[peer as usize].is_polled = false;
                 self.mark(peer as usize);
             }
         }
@@ -379,7 +387,7 @@ impl Sockets {
                 // Whoever rests is not there to poll.
                 connection.cool();
             }
-            if connection.is_hot() && !self.hot.contains(&peer) {
+            if connection.is_hot() && !std::mem::replace(&mut state.is_polled, true) {
                 self.hot.push(peer);
             }
             connection.receive(operations, index);
@@ -444,7 +452,10 @@ impl Sockets {
         let state = &mut self.peers[peer];
         let Some(connection) = state.connection.as_deref_mut() else { return };
         let deliver = |header: &Header, unit: &[u8]| deliver(peer, header, unit);
+        let before = state.session.kept_bytes();
         let result = connection.read(&mut state.session, &mut state.counts, deliver, free);
+        // Reading confirms.
+        self.unconfirmed_bytes -= (before - state.session.kept_bytes()) as u64;
         self.mark(peer);
         if let Err(lost) = result {
             self.lose(peer, lost);
