@@ -30,6 +30,8 @@ use dialing::Dialing;
 pub(crate) const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 /// Accepted connections whose handshake is not done; beyond it the oldest is closed.
 const GUESTS_MAX: usize = 256;
+/// No connection is accepted for so long after one for which there was no descriptor.
+const NO_DESCRIPTOR_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks at what the kernel says of the connections.
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
 
@@ -125,6 +127,7 @@ impl Keeper {
         tell: impl FnMut(KeeperEvent) + Send + 'static,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        system::allow_descriptors();
         let wake = std::sync::Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (orders, inbox) = channel();
         let rounds = Rounds {
@@ -139,6 +142,7 @@ impl Keeper {
             dialing: BTreeMap::new(),
             watched: BTreeMap::new(),
             next_look: Instant::now(),
+            accept_from: None,
             started: Instant::now(),
         };
         let thread = std::thread::Builder::new().name("ringstorm-keeper".into()).spawn(move || rounds.run())?;
@@ -203,6 +207,8 @@ struct Rounds {
     dialing: BTreeMap<Route, Dialing>,
     watched: BTreeMap<Route, Watched>,
     next_look: Instant,
+    /// When to accept again, while there are no descriptors for it.
+    accept_from: Option<Instant>,
     started: Instant,
 }
 
@@ -256,12 +262,13 @@ impl Rounds {
         let mut sooner = |at: Option<Instant>| due = due.into_iter().chain(at).min();
         sooner(self.dialing.values().filter_map(Dialing::deadline).min());
         sooner((!self.watched.is_empty()).then_some(self.next_look));
+        sooner(self.accept_from);
         let timeout = due.map(|at| at.saturating_duration_since(now));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let mut waits = vec![
-            PollFd::new(&self.listener, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN),
-        ];
+        // A connection that cannot be accepted would end each wait at once.
+        let of_listener = if self.accept_from.is_none() { PollFlags::IN } else { PollFlags::empty() };
+        let mut waits =
+            vec![PollFd::new(&self.listener, of_listener), PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN)];
         let contacts = self.guests.iter().chain(self.dialing.values().filter_map(Dialing::contact));
         waits.extend(contacts.map(Contact::poll));
         // An interruption or a wrong descriptor is a round too early.
@@ -269,8 +276,22 @@ impl Rounds {
     }
 
     fn accept(&mut self) {
-        // Out of descriptors or interrupted: the next round tries again.
-        while let Ok((socket, from)) = self.listener.accept() {
+        if self.accept_from.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        loop {
+            let (socket, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if system::lacks_descriptors(&error) => {
+                    if self.accept_from.replace(Instant::now() + NO_DESCRIPTOR_PAUSE).is_none() {
+                        let why = format!("there is no descriptor for it ({error}); raise the limit of open files");
+                        (self.tell)(KeeperEvent::Refused { from: None, why });
+                    }
+                    return;
+                }
+                // Nobody is there, or it was interrupted: the next round tries again.
+                Err(_) => break,
+            };
             let nonce = (self.random)();
             if system::prepare(&socket).is_err() {
                 continue;
@@ -280,6 +301,7 @@ impl Rounds {
             }
             self.guests.push(Contact::accepted(socket.into(), from, self.secret.clone(), nonce));
         }
+        self.accept_from = None;
     }
 
     fn advance_guests(&mut self) {

@@ -61,6 +61,8 @@ struct Peer {
     ages: Ages,
     /// Something waits to be sent.
     is_dirty: bool,
+    /// It is in the list of those that are polled.
+    is_polled: bool,
 }
 
 /// The connections of one core.
@@ -76,6 +78,8 @@ pub struct Sockets {
     unread: Vec<usize>,
     lost: Vec<(usize, Lost)>,
     ready: Vec<usize>,
+    /// Bytes that all peers together have not confirmed.
+    unconfirmed_bytes: u64,
 }
 
 impl std::fmt::Debug for Sockets {
@@ -97,6 +101,7 @@ impl Sockets {
             unread: Vec::new(),
             lost: Vec::new(),
             ready: Vec::new(),
+            unconfirmed_bytes: 0,
         };
         for _ in 0..peers {
             sockets.add_peer();
@@ -115,6 +120,7 @@ impl Sockets {
             counts: PeerCounts::default(),
             ages: Ages::default(),
             is_dirty: false,
+            is_polled: false,
         });
         self.peers.len() - 1
     }
@@ -176,6 +182,7 @@ impl Sockets {
     pub fn push(&mut self, peer: usize, unit: Vec<u8>) {
         let state = &mut self.peers[peer];
         state.counts.count_sent(&unit);
+        self.unconfirmed_bytes += unit.len() as u64;
         state.session.push(unit);
         self.mark(peer);
     }
@@ -192,7 +199,7 @@ impl Sockets {
 
     /// Bytes that all peers together have not confirmed.
     pub fn unconfirmed_bytes(&self) -> u64 {
-        self.peers.iter().map(|peer| peer.session.kept_bytes() as u64).sum()
+        self.unconfirmed_bytes
     }
 
     /// Whether both sides of a peer's connection are ready for units.
@@ -239,6 +246,7 @@ impl Sockets {
         self.detach(peer);
         let state = &mut self.peers[peer];
         state.session.unconfirmed().for_each(lost);
+        self.unconfirmed_bytes -= state.session.kept_bytes() as u64;
         let former = std::mem::replace(&mut state.session, next);
         if state.connection.is_some() {
             state.former.get_or_insert(former);
@@ -298,26 +306,25 @@ impl Sockets {
         hot.retain(|peer| {
             let index = *peer as usize;
             let state = &mut self.peers[index];
+            state.is_polled = false;
             let Some(connection) = state.connection.as_deref_mut().filter(|connection| connection.is_hot()) else {
                 return false;
             };
             match connection.poll(&mut state.counts) {
-                Ok(true) => {
-                    progress = true;
-                    self.read(index, deliver, free);
-                    true
+                Ok(came) if came || connection.is_hot() => {
+                    state.is_polled = true;
+                    if came {
+                        progress = true;
+                        self.read(index, deliver, free);
+                    }
                 }
-                Ok(false) if connection.is_hot() => true,
-                Ok(false) => {
-                    self.mark(index);
-                    false
-                }
+                Ok(_) => self.mark(index),
                 Err(lost) => {
                     progress = true;
                     self.lose(index, lost);
-                    false
                 }
             }
+            self.peers[index].is_polled
         });
         // Nothing becomes hot by being read.
         self.hot = hot;
@@ -365,6 +372,7 @@ impl Sockets {
                 }
             }
             while let Some(peer) = self.hot.pop() {
+                self.peers[peer as usize].is_polled = false;
                 self.mark(peer as usize);
             }
         }
@@ -391,7 +399,7 @@ impl Sockets {
                 // Whoever rests is not there to poll.
                 connection.cool();
             }
-            if connection.is_hot() && !self.hot.contains(&peer) {
+            if connection.is_hot() && !std::mem::replace(&mut state.is_polled, true) {
                 self.hot.push(peer);
             }
             connection.receive(operations, index);
@@ -451,7 +459,10 @@ impl Sockets {
         let Some(connection) = state.connection.as_deref_mut() else { return };
         let deliver = |header: &Header, unit: &[u8]| deliver(peer, header, unit);
         let was_ready = state.session.is_resumed();
+        let before = state.session.kept_bytes();
         let result = connection.read(&mut state.session, &mut state.counts, deliver, free);
+        // Reading confirms.
+        self.unconfirmed_bytes -= (before - state.session.kept_bytes()) as u64;
         if !was_ready && state.session.is_resumed() {
             self.ready.push(peer);
         }

@@ -22,6 +22,19 @@ pub(crate) fn prepare(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Raises this process's limit of open files as far as it may: each connection takes two, and the usual limit is 1024.
+pub(super) fn allow_descriptors() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    // One that cannot be raised is met later, by whoever needs a descriptor.
+    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
+}
+
+/// Whether an error says that this process, or the system, has too many files open.
+pub(super) fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 /// Begins to connect; the socket is writable when that is over, see [`connected`].
 pub(crate) fn begin_connect(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

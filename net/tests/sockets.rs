@@ -60,6 +60,7 @@ impl Side {
         let rests = self.turns.is_multiple_of(3);
         self.turns += 1;
         self.sockets.flush(&mut self.way, rests, drop);
+        assert_eq!(self.sockets.unconfirmed_bytes(), self.sockets.kept_bytes(0) as u64);
         self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
     }
 }

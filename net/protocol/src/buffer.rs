@@ -1,8 +1,9 @@
 //! From a stream of bytes to whole units that are read where they landed.
 //!
 //! Invariants: bytes are handed out in order and once; only what is left of a unit at the end of the buffer is ever
-//! copied, to its front. The buffer doubles while a unit that is longer than it comes in, within the unit's bound, and
-//! shrinks again; what a header claims costs nothing before it is there.
+//! copied, to its front. The buffer starts small and doubles up to its usual size whenever it was filled, so that a
+//! connection on which little comes costs little. It doubles further while a unit that is longer comes in, within the unit's
+//! bound, and shrinks again; what a header claims costs nothing before it is there.
 //!
 //! Threading: belongs to one connection. While the kernel writes into [`ReceiveBuffer::space`] nothing else may be called.
 
@@ -17,13 +18,29 @@ pub struct ReceiveBuffer {
     end: usize,
     usual_bytes: usize,
     frame_bytes_max: u32,
+    /// It was filled to its end: more may have been waiting.
+    was_full: bool,
 }
 
+/// What a buffer starts with, if that is not more than its usual size.
+const FIRST_BYTES: usize = 16 << 10;
+
 impl ReceiveBuffer {
-    /// A buffer of `usual_bytes` (at least four headers) for frames of at most `frame_bytes_max`.
+    /// A buffer of up to `usual_bytes` (at least four headers) for frames of at most `frame_bytes_max`.
     pub fn new(usual_bytes: usize, frame_bytes_max: u32) -> Self {
         let usual_bytes = usual_bytes.max(4 * HEADER_BYTES);
-        Self { bytes: vec![0; usual_bytes], start: 0, end: 0, usual_bytes, frame_bytes_max }
+        let bytes = vec![0; FIRST_BYTES.min(usual_bytes)];
+        Self { bytes, start: 0, end: 0, usual_bytes, frame_bytes_max, was_full: false }
+    }
+
+    /// Takes bytes that were received elsewhere.
+    pub fn extend(&mut self, received: &[u8]) {
+        let wanted = self.end + received.len();
+        if wanted > self.bytes.len() {
+            self.bytes.resize(wanted, 0);
+        }
+        self.bytes[self.end..wanted].copy_from_slice(received);
+        self.filled(received.len());
     }
 
     /// Where the next bytes go. Never empty.
@@ -39,6 +56,7 @@ impl ReceiveBuffer {
     pub fn filled(&mut self, count: usize) {
         assert!(count <= self.bytes.len() - self.end, "{count} bytes were written where less room was");
         self.end += count;
+        self.was_full = self.end == self.bytes.len();
     }
 
     /// The next whole unit, its checksum verified; `None` until more bytes come.
@@ -71,6 +89,9 @@ impl ReceiveBuffer {
 
     /// Moves what is left to the front when the rest of its unit would not fit behind it.
     fn make_room(&mut self) {
+        if std::mem::take(&mut self.was_full) && self.bytes.len() < self.usual_bytes {
+            self.bytes.resize((2 * self.bytes.len()).min(self.usual_bytes), 0);
+        }
         let pending = self.unread().len();
         if pending == 0 {
             (self.start, self.end) = (0, 0);

@@ -50,9 +50,8 @@ struct Sending {
 
 impl Connection {
     pub(super) fn new(socket: OwnedFd, settings: &SocketsSettings, bytes: &[u8]) -> Self {
-        let mut received = ReceiveBuffer::new(settings.receive_bytes.max(bytes.len()), settings.frame_bytes_max);
-        received.space()[..bytes.len()].copy_from_slice(bytes);
-        received.filled(bytes.len());
+        let mut received = ReceiveBuffer::new(settings.receive_bytes, settings.frame_bytes_max);
+        received.extend(bytes);
         let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         Self {
             socket,

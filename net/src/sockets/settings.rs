@@ -5,7 +5,7 @@
 pub struct SocketsSettings {
     /// The longest frame that is taken, in bytes.
     pub frame_bytes_max: u32,
-    /// Bytes of each connection's receive buffer.
+    /// Bytes up to which each connection's receive buffer grows when much comes.
     pub receive_bytes: usize,
     /// A peer takes no more units while it has not confirmed as many bytes.
     pub kept_bytes_max: usize,

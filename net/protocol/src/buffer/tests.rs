@@ -61,6 +61,41 @@ fn a_claim_of_many_bytes_allocates_nothing() {
 }
 
 #[test]
+fn a_buffer_grows_to_its_usual_size_when_much_comes() {
+    let mut buffer = ReceiveBuffer::new(256 << 10, 1 << 20);
+    for _ in 0..100 {
+        feed(&mut buffer, &unit(0, 1000));
+        assert!(buffer.next_unit().unwrap().is_some());
+    }
+    assert_eq!(buffer.memory_bytes(), FIRST_BYTES, "little comes");
+    let many = unit(0, 1000).repeat(2000);
+    let mut rest = many.as_slice();
+    while !rest.is_empty() {
+        let taken = feed(&mut buffer, rest);
+        rest = &rest[taken..];
+        while buffer.next_unit().unwrap().is_some() {}
+    }
+    assert!((256 << 10..=257 << 10).contains(&buffer.memory_bytes()));
+}
+
+#[test]
+fn what_was_received_elsewhere_comes_first() {
+    let mut buffer = ReceiveBuffer::new(1024, 1 << 20);
+    let all = [unit(0, 700), unit(1, 900), unit(2, 5)].concat();
+    let (elsewhere, here) = all.split_at(1200);
+    buffer.extend(elsewhere);
+    let mut numbers = Vec::new();
+    while let Some((header, _)) = buffer.next_unit().unwrap() {
+        numbers.push(header.sequence);
+    }
+    feed(&mut buffer, here);
+    while let Some((header, _)) = buffer.next_unit().unwrap() {
+        numbers.push(header.sequence);
+    }
+    assert_eq!(numbers, [0, 1, 2]);
+}
+
+#[test]
 fn bytes_that_are_no_unit_stay_an_error() {
     let mut buffer = ReceiveBuffer::new(1024, 1 << 20);
     feed(&mut buffer, b"GET / HTTP/1.1\r\n");
