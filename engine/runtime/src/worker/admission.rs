@@ -3,7 +3,7 @@
 //! What is known of the others is shared by the keeper's thread, which judges by it and learns newer incarnations from
 //! handshakes, and the agent's, which learns from assignments.
 //!
-//! Invariants: the known incarnation of a worker never falls.
+//! Invariants: the known incarnation of a worker never falls, nor does the newest version of the assignment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,8 @@ const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_
 pub(crate) struct Known {
     /// The assignment that it runs.
     pub(crate) version: i64,
+    /// The newest assignment that any of them runs.
+    pub(crate) newest_version: i64,
     /// By the number of a worker: its newest incarnation.
     pub(crate) incarnations: BTreeMap<u64, u64>,
     /// The connections that there are to be.
@@ -99,6 +101,7 @@ impl Admission for WorkerAdmission {
             return Err(HandshakeError::StaleIncarnation { worker, found, newest });
         }
         *newest = theirs.incarnation;
+        known.newest_version = known.newest_version.max(theirs.assignment_version);
         let assignment_version = known.version;
         Ok(Claims { to_worker: theirs.worker, cores: theirs.cores, assignment_version, ..self.own.clone() })
     }

@@ -251,14 +251,13 @@ impl Agent {
     /// Takes over an assignment. Returns why this worker is to end, if it is.
     fn reassign(&mut self, mut assignment: Assignment) -> Option<&'static str> {
         let own = self.blueprint.own_number();
+        // Older than what another worker runs is out of date too: where it came from lags, or was set back.
+        let newest = self.assignment.version.max(self.peers.newest_version());
+        if assignment.version < newest {
+            self.note(format!("assignment {} is left: there is an assignment {newest}", assignment.version));
+            return None;
+        }
         let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation) {
-            Change::Outdated => {
-                self.note(format!(
-                    "assignment {} is left: this worker runs assignment {}",
-                    assignment.version, self.assignment.version
-                ));
-                return None;
-            }
             Change::Leave(why) => return Some(why),
             Change::Stay(stay) => stay,
         };

@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 
 use ringstorm_types::assignment::{AssignedWorker, Assignment};
 
-/// What a worker does about a new assignment.
+/// What a worker does about an assignment that is not older than its own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing: it is older than the one that the worker has.
-    Outdated,
     /// It ends: another process does what it did, or nobody does.
     Leave(&'static str),
     /// It goes on.
@@ -32,9 +30,6 @@ pub(crate) struct Stay {
 
 /// Compares the assignment that worker `own` runs with a new one. `incarnation` is its own.
 pub(crate) fn change(old: &Assignment, new: &Assignment, own: u64, incarnation: u64) -> Change {
-    if new.version < old.version {
-        return Change::Outdated;
-    }
     let by_number = |assignment: &Assignment| -> BTreeMap<u64, AssignedWorker> {
         assignment.workers.iter().map(|worker| (worker.number, worker.clone())).collect()
     };
@@ -112,11 +107,6 @@ mod tests {
         assert_eq!(after(|_| {}), Change::Stay(Stay::default()));
         assert_eq!(after(|it| it.version = 9), Change::Stay(Stay::default()));
         assert_eq!(after(|it| it.workers[0].executors.reverse()), Change::Stay(Stay::default()));
-    }
-
-    #[test]
-    fn an_older_one_is_left() {
-        assert_eq!(after(|it| it.version = 4), Change::Outdated);
     }
 
     #[test]

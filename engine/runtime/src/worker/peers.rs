@@ -33,6 +33,8 @@ pub(crate) struct Peers {
     routes: BTreeMap<Route, (usize, usize)>,
     /// By worker: the incarnation that the cores take its cores for.
     incarnations: BTreeMap<u64, u64>,
+    /// Workers whose current process some core has, or had, a connection to.
+    attached: BTreeSet<u64>,
     /// Connections that were never ready.
     missing: BTreeSet<Route>,
     /// Connections that were lost, and when.
@@ -60,6 +62,7 @@ impl Peers {
             places: blueprint.own_threads().map(|thread| peers_of(blueprint, thread)).collect(),
             routes: BTreeMap::new(),
             incarnations: incarnations.collect(),
+            attached: BTreeSet::new(),
             missing: BTreeSet::new(),
             lost: BTreeMap::new(),
             away: BTreeSet::new(),
@@ -90,6 +93,11 @@ impl Peers {
                 Some((route, (core, peer)))
             })
             .collect();
+    }
+
+    /// The newest assignment that any worker was heard to run, if only in a handshake.
+    pub(crate) fn newest_version(&self) -> i64 {
+        self.known.lock().newest_version
     }
 
     /// Dials every worker of the assignment that is to be dialed from here, at its address there.
@@ -150,11 +158,11 @@ impl Peers {
             *newest = incarnation.max(*newest);
         }
         let routes: Vec<Route> = self.routes.keys().copied().filter(|route| route.worker == worker).collect();
-        if routes.iter().all(|route| self.missing.contains(route)) {
-            // It is the first process that anybody here hears of.
+        self.keeper.renew(worker, incarnation);
+        if !self.attached.remove(&worker) {
+            // No core has heard of a process of it yet.
             return;
         }
-        self.keeper.renew(worker, incarnation);
         for (core, commands) in self.cores.iter().enumerate() {
             let places = self.places[core].iter().enumerate();
             let peers: Vec<usize> = places.filter(|(_, place)| place.worker == worker).map(|(peer, _)| peer).collect();
@@ -178,6 +186,7 @@ impl Peers {
                 }
                 self.renew(route.worker, claims.incarnation);
                 self.lost.remove(&route);
+                self.attached.insert(route.worker);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
                 was_away.then(|| format!("{} is back", name(route)))
