@@ -211,11 +211,10 @@ impl Sockets {
     pub fn counts(&self, peer: usize) -> PeerCounts {
         let Peer { session, connection, counts, ages, .. } = &self.peers[peer];
         PeerCounts {
-            is_ready: session.is_resumed(),
             duplicates: session.duplicates(),
             skipped: session.skipped(),
-            kept_bytes: session.kept_bytes(),
-            oldest_kept_ns: ages.oldest(session.confirmed(), self.now_ns),
+            unconfirmed_bytes: session.kept_bytes(),
+            oldest_unconfirmed_ns: ages.oldest(session.confirmed(), self.now_ns),
             receive_buffer_bytes: connection.as_ref().map_or(0, |connection| connection.memory_bytes()),
             kernel_bytes: connection.as_ref().map_or(0, |connection| connection.kernel_bytes()),
             ..*counts

@@ -204,14 +204,14 @@ fn a_peer_that_does_not_read_gets_no_more_than_it_may(way: SocketsWay) {
     }
     sides[0].sockets.set_now(8_000);
     let counts = sides[0].sockets.counts(0);
-    assert_eq!(counts.oldest_kept_ns, 7_000);
-    assert!(counts.kept_bytes >= pushed, "{counts:?}");
+    assert_eq!(counts.oldest_unconfirmed_ns, 7_000);
+    assert!(counts.unconfirmed_bytes >= pushed, "{counts:?}");
     let kernel_bytes: usize = sides.iter().map(|side| side.sockets.counts(0).kernel_bytes).sum();
     assert!(kernel_bytes > 1 << 20, "the kernel holds it: {kernel_bytes}");
     assert!(pushed <= 5 << 20, "{pushed} bytes were taken for a peer that does not read");
     until_all_arrived(&mut sides);
     assert!(sides[0].sockets.has_room(0));
-    assert_eq!(sides[0].sockets.counts(0).oldest_kept_ns, 0);
+    assert_eq!(sides[0].sockets.counts(0).oldest_unconfirmed_ns, 0);
     sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
 }
 

@@ -25,6 +25,7 @@ pub use connections::ConnectionMetrics;
 pub use counts::{Counts, InputCounts, OutputCounts, SpoutCounts};
 pub use history::MetricsHistory;
 pub use latency::Latency;
+pub use ringstorm_net::PeerCounts;
 pub use summary::{ComponentMetrics, ExecutorMetrics, MemoryMetrics, QueueMetrics, TopologyMetrics};
 pub use table::{Alignment, align};
 pub use units::{bytes_text, count_text, duration_text, rate_text};
@@ -70,34 +71,12 @@ pub struct PeerSnapshot {
     pub is_ready: bool,
     /// It is away for too long: what is for it is dropped.
     pub is_away: bool,
-    /// Bytes that were sent, those that were sent again included.
-    pub sent_bytes: u64,
-    /// Bytes that came.
-    pub received_bytes: u64,
-    /// Frames that were handed over.
-    pub sent_frames: u64,
-    /// Frames that came.
-    pub received_frames: u64,
-    /// Tuples that were handed over.
-    pub sent_tuples: u64,
-    /// Tuples that came.
-    pub received_tuples: u64,
-    /// Connections beyond the first.
-    pub reconnects: u64,
-    /// Frames and control units that came again after a connection was lost, and were left.
-    pub duplicates: u64,
     /// Times that its tasks paused those here.
     pub pauses: u64,
     /// Times that it was too far behind to take more.
     pub full_count: u64,
-    /// Bytes that it has not confirmed.
-    pub unconfirmed_bytes: usize,
-    /// For how long the oldest of them have waited, in nanoseconds.
-    pub oldest_unconfirmed_ns: u64,
-    /// Bytes of the buffer that is received into.
-    pub receive_buffer_bytes: usize,
-    /// Bytes that the kernel holds for the connection.
-    pub kernel_bytes: usize,
+    /// What went and came.
+    pub counts: PeerCounts,
 }
 
 /// The counters of one executor at one moment.

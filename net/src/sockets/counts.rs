@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 
 use ringstorm_protocol::unit::{Kind, kind_of, tuple_count};
+use serde::{Deserialize, Serialize};
 
 /// What happened with one peer so far, and how it is now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerCounts {
-    /// Both sides of the connection are ready for units.
-    pub is_ready: bool,
-    /// Bytes that the kernel took.
+    /// Bytes that the kernel took, those of units that were sent again included.
     pub sent_bytes: u64,
     /// Bytes that came.
     pub received_bytes: u64,
@@ -32,9 +31,9 @@ pub struct PeerCounts {
     /// Those that received something.
     pub receives: u64,
     /// Bytes that the peer has not confirmed.
-    pub kept_bytes: usize,
+    pub unconfirmed_bytes: usize,
     /// For how long the oldest of them have waited, in nanoseconds, give or take a turn.
-    pub oldest_kept_ns: u64,
+    pub oldest_unconfirmed_ns: u64,
     /// Bytes of the buffer that is received into.
     pub receive_buffer_bytes: usize,
     /// Bytes that the kernel holds for the connection.
@@ -54,6 +53,27 @@ impl PeerCounts {
             self.received_frames += 1;
             self.received_tuples += u64::from(tuple_count(unit));
         }
+    }
+}
+
+impl std::ops::AddAssign for PeerCounts {
+    /// Counts and bytes are summed; the age is that of the oldest.
+    fn add_assign(&mut self, other: Self) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.sent_frames += other.sent_frames;
+        self.received_frames += other.received_frames;
+        self.sent_tuples += other.sent_tuples;
+        self.received_tuples += other.received_tuples;
+        self.reconnects += other.reconnects;
+        self.duplicates += other.duplicates;
+        self.skipped += other.skipped;
+        self.sends += other.sends;
+        self.receives += other.receives;
+        self.unconfirmed_bytes += other.unconfirmed_bytes;
+        self.oldest_unconfirmed_ns = self.oldest_unconfirmed_ns.max(other.oldest_unconfirmed_ns);
+        self.receive_buffer_bytes += other.receive_buffer_bytes;
+        self.kernel_bytes += other.kernel_bytes;
     }
 }
 

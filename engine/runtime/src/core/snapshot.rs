@@ -53,28 +53,14 @@ impl Core {
             Way::Socket(peer) => Some((link, peer)),
             Way::Ring(_) => None,
         });
-        let snapshots = links.map(|(link, peer)| {
-            let counts = sockets.counts(peer);
-            PeerSnapshot {
-                worker: link.place.worker,
-                core: link.place.core,
-                is_ready: counts.is_ready,
-                is_away: link.is_away,
-                sent_bytes: counts.sent_bytes,
-                received_bytes: counts.received_bytes,
-                sent_frames: counts.sent_frames,
-                received_frames: counts.received_frames,
-                sent_tuples: counts.sent_tuples,
-                received_tuples: counts.received_tuples,
-                reconnects: counts.reconnects,
-                duplicates: counts.duplicates,
-                pauses: self.pauses_by_peer.get(peer).copied().unwrap_or_default(),
-                full_count: link.full_count,
-                unconfirmed_bytes: counts.kept_bytes,
-                oldest_unconfirmed_ns: counts.oldest_kept_ns,
-                receive_buffer_bytes: counts.receive_buffer_bytes,
-                kernel_bytes: counts.kernel_bytes,
-            }
+        let snapshots = links.map(|(link, peer)| PeerSnapshot {
+            worker: link.place.worker,
+            core: link.place.core,
+            is_ready: sockets.is_connected(peer),
+            is_away: link.is_away,
+            pauses: self.pauses_by_peer.get(peer).copied().unwrap_or_default(),
+            full_count: link.full_count,
+            counts: sockets.counts(peer),
         });
         snapshots.collect()
     }

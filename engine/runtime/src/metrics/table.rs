@@ -184,20 +184,21 @@ impl TopologyMetrics {
             "kernel",
         ])];
         for connection in &self.connections {
+            let counts = &connection.counts;
             rows.push(vec![
                 connection.from.to_string(),
                 connection.to.to_string(),
-                count_text(connection.sent_tuples),
-                count_text(connection.sent_frames),
-                bytes_text(usize::try_from(connection.sent_bytes).unwrap_or(usize::MAX)),
-                bytes_text(usize::try_from(connection.received_bytes).unwrap_or(usize::MAX)),
-                count_text(connection.reconnects),
+                count_text(counts.sent_tuples),
+                count_text(counts.sent_frames),
+                bytes_text(usize::try_from(counts.sent_bytes).unwrap_or(usize::MAX)),
+                bytes_text(usize::try_from(counts.received_bytes).unwrap_or(usize::MAX)),
+                count_text(counts.reconnects),
                 count_text(connection.pauses),
                 count_text(connection.full_count),
-                bytes_text(connection.unconfirmed_bytes),
-                duration_text(connection.oldest_unconfirmed),
-                bytes_text(connection.receive_buffer_bytes),
-                bytes_text(connection.kernel_bytes),
+                bytes_text(counts.unconfirmed_bytes),
+                duration_text(Duration::from_nanos(counts.oldest_unconfirmed_ns)),
+                bytes_text(counts.receive_buffer_bytes),
+                bytes_text(counts.kernel_bytes),
             ]);
         }
         rows
