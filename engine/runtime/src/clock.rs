@@ -126,6 +126,12 @@ fn counter_is_trustworthy() -> bool {
         && ["constant_tsc", "nonstop_tsc"].iter().all(|flag| flags.split_whitespace().any(|word| word == *flag))
 }
 
+/// Microseconds since 1970, of which incarnations are made. May go back.
+pub(crate) fn now_since_1970_us() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

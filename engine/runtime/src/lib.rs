@@ -41,6 +41,6 @@ pub use error::{BoxError, BuildError, Result, StartError};
 pub use local::{LocalCluster, LocalOptions, Observer, RunningTopology, StopHandle, submit_to_workers};
 pub use report::{ErrorReport, Outcome, RunReport};
 pub use ringstorm_acking::FailReason;
+pub use worker::agent::assignments::{AssignmentFile, AssignmentNews, Assignments};
 pub use worker::agent::{run_assigned_worker, run_worker};
-pub use worker::assignments::{AssignmentFile, AssignmentNews, Assignments};
 pub use worker::fleet::WorkerCommand;

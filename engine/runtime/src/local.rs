@@ -14,7 +14,6 @@ use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, RunReport};
-use crate::worker::admission::random_bytes;
 use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::{Coordinator, Message, NoteListener};
 use crate::worker::cores::{StartedCores, start_cores, stop_at_once};
@@ -24,6 +23,7 @@ use crate::worker::evenly::deal_evenly;
 use crate::worker::fleet::{Fleet, WorkerCommand};
 use crate::worker::members::Members;
 use crate::worker::owner::{Owner, Wishes};
+use crate::worker::random::random_bytes;
 use ringstorm_types::assignment::WorkerSecret;
 
 /// Runs topologies in this process, each on cores of its own.

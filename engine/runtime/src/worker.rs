@@ -2,13 +2,13 @@
 //!
 //! [`blueprint`] decides everything before a thread is started (who lives where, who talks to whom); [`assemble`] builds
 //! each core from it on the core's own thread; [`coordinator`] leads the run from another thread, in bursts.
+//!
+//! Where a topology has several workers, each is a process of its own that runs an [`agent`]; [`fleet`] starts and leads
+//! them on one machine, and [`talk`] is what those two say to each other.
 
-pub(crate) mod admission;
 pub(crate) mod agent;
 pub(crate) mod assemble;
-pub(crate) mod assignments;
 pub(crate) mod blueprint;
-mod change;
 pub(crate) mod coordinator;
 pub(crate) mod cores;
 pub(crate) mod cpus;
@@ -17,7 +17,6 @@ pub(crate) mod evenly;
 pub(crate) mod fleet;
 pub(crate) mod members;
 pub(crate) mod owner;
-mod peers;
+pub(crate) mod random;
 mod stalls;
-mod superior;
 mod talk;

@@ -21,22 +21,29 @@ use ringstorm_protocol::handshake::Secret;
 use ringstorm_types::assignment::Assignment;
 
 use crate::api::builder::BuiltTopology;
+use crate::clock;
 use crate::core::status::Event;
 use crate::error::{BuildError, StartError};
-use crate::worker::admission::{SharedKnown, WorkerAdmission, random_bytes};
-use crate::worker::assignments::{AssignmentNews, Assignments};
 use crate::worker::blueprint::Blueprint;
-use crate::worker::change::{Change, change};
 use crate::worker::coordinator::Message;
 use crate::worker::cores::{StartedCores, start_cores};
 use crate::worker::cpus;
 use crate::worker::evenly::cpus_of;
-use crate::worker::fleet::now_us;
 use crate::worker::members::{LocalCores, Members, Order};
-use crate::worker::peers::Peers;
+use crate::worker::random::random_bytes;
 use crate::worker::stalls::Stalls;
-use crate::worker::superior::{Instruction, Superior, hear_assignments, hear_leader, into};
 use crate::worker::talk::{self, FromWorker, ToWorker};
+use admission::{SharedKnown, WorkerAdmission};
+use assignments::{AssignmentNews, Assignments};
+use change::{Change, change};
+use peers::Peers;
+use superior::{Instruction, Superior, hear_assignments, hear_leader, into};
+
+mod admission;
+pub(crate) mod assignments;
+mod change;
+mod peers;
+mod superior;
 
 /// How often a worker looks whether user code holds a core, and who is away.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
@@ -115,7 +122,7 @@ pub fn run_assigned_worker(
     };
     let own = &mut assignment.workers[position];
     // Each process of a slot is newer than the one before it, whatever the assignment knows of them.
-    own.incarnation = own.incarnation.max(now_us());
+    own.incarnation = own.incarnation.max(clock::now_since_1970_us());
     let listen = topology.config.worker_listen().map_err(BuildError::from)?;
     let listen = usize::try_from(number).ok().and_then(|number| listen.get(number)).unwrap_or(&own.address);
     let listener = TcpListener::bind(listen).map_err(system(&format!("listening on {listen}")))?;

@@ -26,6 +26,7 @@ use ringstorm_types::ComponentId;
 use ringstorm_types::assignment::Assignment;
 use serde::Serialize;
 
+use crate::clock::now_since_1970_us;
 use crate::debug::DebugListener;
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
@@ -120,12 +121,6 @@ fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { what, source }
 }
 
-/// Microseconds since 1970, of which incarnations are made.
-pub(crate) fn now_us() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
-}
-
 impl Fleet {
     /// Starts the workers. What happens to them goes to `messages`.
     pub(crate) fn start(
@@ -162,7 +157,7 @@ impl Fleet {
         }
         let (answer, answers) = channel();
         let (news, news_inbox) = channel();
-        let incarnation = now_us();
+        let incarnation = now_since_1970_us();
         let workers =
             processes.take().into_iter().zip(hellos.into_iter().flatten()).map(|(process, (stream, address))| {
                 Mutex::new(Worker {

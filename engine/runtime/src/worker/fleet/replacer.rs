@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept, now_us};
+use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept};
+use crate::clock::now_since_1970_us;
 use crate::core::status::Event;
 use crate::worker::coordinator::Message;
 
@@ -44,7 +45,7 @@ impl Replacer {
     fn replace(&mut self, worker: usize, waiting: &mut VecDeque<News>) -> io::Result<()> {
         {
             let mut state = self.shared.worker(worker);
-            state.incarnation = now_us().max(state.incarnation + 1);
+            state.incarnation = now_since_1970_us().max(state.incarnation + 1);
             state.address.clear();
         }
         self.shared.reassign(worker);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringstorm_net::{Admission, Route};
-use ringstorm_protocol::handshake::{Claims, CorePair, HandshakeError, NONCE_BYTES, Nonce, StreamLayout};
+use ringstorm_protocol::handshake::{Claims, CorePair, HandshakeError, StreamLayout};
 
 use ringstorm_tuple::Schema;
 
@@ -111,15 +111,4 @@ impl Admission for WorkerAdmission {
 fn layout(schema: &Schema) -> u64 {
     let names = schema.fields().iter().flat_map(|name| name.as_bytes().iter().chain(&[0]));
     fnv(schema.layout().0.to_le_bytes().into_iter().chain(names.copied()))
-}
-
-/// Random bytes of the operating system, for nonces and secrets.
-pub(crate) fn random_bytes() -> Nonce {
-    let mut bytes = [0; NONCE_BYTES];
-    let mut filled = 0;
-    while filled < NONCE_BYTES {
-        // The call fails only for a signal, before the system has gathered enough.
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()).unwrap_or(0);
-    }
-    bytes
 }

@@ -16,10 +16,10 @@ use ringstorm_net::{Keeper, KeeperEvent, Lost, Route};
 use ringstorm_types::assignment::Assignment;
 
 use crate::core::status::{Command, CommandBox};
-use crate::worker::admission::SharedKnown;
+use crate::worker::agent::admission::SharedKnown;
+use crate::worker::agent::change::Stay;
 use crate::worker::assemble::peers_of;
 use crate::worker::blueprint::{Blueprint, Place};
-use crate::worker::change::Stay;
 
 /// The connections of one worker.
 pub(crate) struct Peers {

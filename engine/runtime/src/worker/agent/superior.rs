@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ringstorm_types::assignment::Assignment;
 
-use crate::worker::assignments::{AssignmentNews, Assignments};
+use crate::worker::agent::assignments::{AssignmentNews, Assignments};
 use crate::worker::talk::{self, FromWorker, ToWorker};
 
 /// Whom a worker tells what happens.
