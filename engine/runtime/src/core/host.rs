@@ -16,6 +16,7 @@ use ringstorm_ring::{Doorbell, Parker};
 use crate::core::Core;
 use crate::core::failure::caught;
 use crate::core::parking::CoreParker;
+use crate::core::status::Event;
 
 /// The size of the memory that glommio registers for its own files, which are not used here.
 const IO_MEMORY_BYTES: usize = 64 << 10;
@@ -63,6 +64,14 @@ pub(crate) fn start(
 }
 
 fn run(mut core: Core, parker: Parker, way: SocketsWay) -> Result<(), String> {
+    if way == SocketsWay::Uring && !parker.has_uring() {
+        // The process may have io_urings, but not this one more.
+        let text = format!(
+            "core {} got no io_uring (limit: open files, or locked memory): it waits with ppoll, and its sockets go by epoll",
+            core.index
+        );
+        core.send_event(Event::Noted { text });
+    }
     let parker = CoreParker::new(parker, way, core.transfer.sockets.is_some());
     core.parker =
         Some(parker.map_err(|error| format!("it has no descriptor for its sockets (limit: open files): {error}"))?);
