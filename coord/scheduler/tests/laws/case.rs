@@ -4,6 +4,7 @@
 //! a character that divides them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use ringstorm_scheduler::default_scheduler::schedule_preferring;
 use ringstorm_scheduler::{
@@ -31,7 +32,7 @@ impl Kind {
 }
 
 /// The state before a round.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) supervisors: Vec<Supervisor>,
@@ -48,6 +49,13 @@ pub(crate) struct Answer {
     freed: BTreeMap<String, BTreeSet<WorkerSlot>>,
     /// Each topology's assignment; `None` when the round ended with an exception.
     result: Option<BTreeMap<String, Assignment>>,
+}
+
+/// As Storm is asked, since fields would fill pages.
+impl fmt::Debug for Case {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.request(Kind::Default).replace('\t', "\n"))
+    }
 }
 
 impl Case {
