@@ -7,6 +7,9 @@
 //! - A slot whose living executors are as many as an even distribution wants keeps them, even if its supervisor is gone:
 //!   who is dead was decided before.
 //!
+//! It follows that what another topology's turn deals out can be uneven, and stays so; and that where slots are short,
+//! a topology can lose a slot that it freed to one before it, and gets its executors placed in a later round.
+//!
 //! Storm lets Java's hash order decide two things. In which order topologies have their turns: here it is the order in
 //! which the [`Cluster`] was given them. Which of several slots with equally many executors keep them when not all can:
 //! here those that could be assigned again come first, then the order of slots. [`schedule_preferring`] leaves the second
