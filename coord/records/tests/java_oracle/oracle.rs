@@ -79,7 +79,7 @@ fn find_class_path() -> Result<String, String> {
         return Err("java is there without its compiler; install a development kit of Java 17 or later".into());
     }
     // A former run may have found out already.
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("storm-2.8.2-class-path");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!(env!("CARGO_PKG_NAME"), "-storm-2.8.2-class-path"));
     let is_whole = |found: &str| !found.is_empty() && found.split(':').all(|jar| Path::new(jar).is_file());
     if let Some(found) = fs::read_to_string(&cache).ok().filter(|found| is_whole(found.trim())) {
         return Ok(found.trim().to_owned());

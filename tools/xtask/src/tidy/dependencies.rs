@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-protocol", Some(&[])),
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
     ("ringstorm-records", Some(&[])),
+    ("ringstorm-scheduler", Some(&["ringstorm-types"])),
     (
         "ringstorm-runtime",
         Some(&[
@@ -46,6 +47,7 @@ const PURE: &[&str] = &[
     "ringstorm-acking",
     "ringstorm-protocol",
     "ringstorm-records",
+    "ringstorm-scheduler",
 ];
 
 /// Packages that do I/O or lead to it.
