@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 use crate::ProtocolError;
 use crate::unit::{Header, Kind, Stamp, bare, seal};
 
+/// Units that a side can have given up between two connections; more is nonsense.
+const GIVEN_UP_MAX: u64 = 1 << 40;
+
 /// What to do with a unit that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -243,6 +246,9 @@ impl Session {
         if header.kind == Kind::Resume {
             if self.is_resumed {
                 return unexpected("a unit of a session that goes on");
+            }
+            if header.sequence.saturating_sub(self.expected) > GIVEN_UP_MAX {
+                return Err(ProtocolError::Gap { found: header.sequence, expected: self.expected });
             }
             // A peer that waits for something older is told by the resumption from here that it is not to be had.
             self.confirm(header.confirms.max(self.given_up_before), self.next())?;

@@ -196,6 +196,17 @@ fn a_gap_and_a_confirmation_of_what_was_never_sent_are_faults() {
 }
 
 #[test]
+fn who_gives_up_more_than_can_be_is_at_fault() {
+    let mut session = Session::new(0);
+    session.connected();
+    let fault = ProtocolError::Gap { found: u64::MAX, expected: 0 };
+    assert_eq!(session.arrived(&header(Kind::Resume, u64::MAX, 0), drop), Err(fault));
+    assert_eq!(session.arrived(&header(Kind::Resume, 1000, 0), drop), Ok(Arrival::Settled));
+    assert_eq!(session.arrived(&header(Kind::Frame, 1000, 0), drop), Ok(Arrival::Deliver));
+    assert_eq!(session.skipped(), 1000);
+}
+
+#[test]
 fn nothing_is_sent_or_taken_before_the_peer_said_where_to_go_on() {
     let mut end = End::new();
     end.push(0);
