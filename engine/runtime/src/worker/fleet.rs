@@ -106,13 +106,29 @@ impl SocketPath {
     fn socket(&self) -> PathBuf {
         self.0.join("leader")
     }
+
+    fn remove(&self) {
+        // Whoever cleans the directory of temporary files may have been faster.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Drop for SocketPath {
     fn drop(&mut self) {
-        // Whoever cleans the directory of temporary files may have been faster.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.remove();
     }
+}
+
+/// A socket in a directory of its own, which nobody else has.
+fn listen(seed: u64) -> Result<(SocketPath, UnixListener), StartError> {
+    let temporary = std::env::temp_dir();
+    let directory = temporary.join(format!("ringstorm-{seed:016x}"));
+    let refused = |source| StartError::TemporaryDirectory { path: temporary.clone(), source };
+    std::fs::create_dir(&directory).map_err(refused)?;
+    let path = SocketPath(directory);
+    let listener = UnixListener::bind(path.socket()).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    Ok((path, listener))
 }
 
 fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
@@ -134,11 +150,7 @@ impl Fleet {
         messages: &Sender<Message>,
         on_debug: Option<DebugListener>,
     ) -> Result<Self, StartError> {
-        let directory = std::env::temp_dir().join(format!("ringstorm-{:016x}", blueprint.seed));
-        std::fs::create_dir(&directory).map_err(system("making a directory for a socket"))?;
-        let path = SocketPath(directory);
-        let listener = UnixListener::bind(path.socket()).map_err(system("making a socket for the workers"))?;
-        listener.set_nonblocking(true).map_err(system("making a socket for the workers"))?;
+        let (path, listener) = listen(blueprint.seed)?;
         let count = blueprint.assignment.workers.len();
         let mut processes = Processes(Vec::new());
         for worker in 0..count {
@@ -154,9 +166,12 @@ impl Fleet {
                 *place = Some((stream, address));
                 continue;
             }
-            processes.check().map_err(system("starting a worker"))?;
+            processes.check()?;
             if Instant::now() >= until {
-                return Err(system("waiting for the workers to start")(io::ErrorKind::TimedOut.into()));
+                let silent = hellos.iter().position(Option::is_none).unwrap_or_default();
+                return Err(StartError::Worker(format!(
+                    "worker {silent} has not said hello within {HELLO_TIMEOUT:?}; see what its process waits for"
+                )));
             }
             std::thread::sleep(HELLO_LOOK);
         }
@@ -359,6 +374,8 @@ impl Drop for Fleet {
                 end(&mut process, until);
             }
         }
+        // The threads that listen may be at their last words when this process ends.
+        self.shared.path.remove();
     }
 }
 
@@ -383,10 +400,10 @@ impl Processes {
     }
 
     /// Whether all of them still run.
-    fn check(&mut self) -> io::Result<()> {
+    fn check(&mut self) -> Result<(), StartError> {
         for (worker, process) in self.0.iter_mut().enumerate() {
-            if let Some(status) = process.try_wait()? {
-                return Err(io::Error::other(format!("worker {worker} ended before it was ready: {status}")));
+            if let Some(status) = process.try_wait().map_err(system("asking for a worker process"))? {
+                return Err(StartError::Worker(format!("worker {worker} ended before it was ready: {status}")));
             }
         }
         Ok(())

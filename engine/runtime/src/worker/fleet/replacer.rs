@@ -63,12 +63,14 @@ impl Replacer {
             if let Some((stream, _, address)) = accept(&self.listener)?.filter(|(_, from, _)| *from == worker) {
                 break (stream, address);
             }
-            let died = match &mut self.shared.worker(worker).process {
-                Some(process) => process.try_wait()?,
-                None => None,
+            let has_died = match &mut self.shared.worker(worker).process {
+                Some(process) => process.try_wait()?.is_some(),
+                None => false,
             };
-            if let Some(status) = died {
-                return Err(io::Error::other(format!("it ended before it was ready: {status}")));
+            if has_died {
+                // Whoever leads decides whether yet another is tried.
+                let _ = self.shared.messages.send(Message::Core(Event::Died { core: worker }));
+                return Ok(());
             }
             if Instant::now() >= until {
                 return Err(io::ErrorKind::TimedOut.into());
