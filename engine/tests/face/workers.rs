@@ -49,9 +49,14 @@ fn ctrl_c_drains_all_of_them() {
 
 #[test]
 fn workers_end_when_their_leader_is_killed() {
-    let (process, workers) = start();
+    let temporary = tempfile::tempdir().unwrap();
+    let arguments = ["local", "--every", "0.1", "--workers", "3"];
+    let mut process = Process::start_with_temporary("rolling_count", &arguments, temporary.path());
+    process.wait_for_output();
+    let workers = children(&process);
     process.signal(Signal::KILL);
     assert_all_gone(&workers);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "its socket goes with the workers");
 }
 
 /// Of topologies that never end, that end late, and that wait for input.

@@ -13,7 +13,7 @@ fn a_worker_that_is_killed_at_the_end_is_named() {
     let stages = [("finishing", "--finish-ms"), ("cleaning", "--cleanup-ms")];
     for (stage, slow) in stages {
         for worker in [0, 1] {
-            let case = Case::sequence(Some(2), &[slow, "1500"]);
+            let case = Case::sequence(Some(2), &[slow, "700"]);
             case.wait_for_note(stage);
             let killed = Instant::now();
             // The other one may have ended in order before.
@@ -33,10 +33,11 @@ fn a_worker_that_is_killed_at_the_end_is_named() {
 fn a_worker_that_is_killed_at_any_moment_near_the_end_leaves_a_true_verdict() {
     let mut codes = Vec::new();
     for moment in 0..12 {
-        let case = Case::sequence(Some(2), &["--count", "50", "--replay", "--finish-ms", "20", "--cleanup-ms", "20"]);
+        let arguments = ["--count", "50", "--pace-ms", "2", "--replay", "--finish-ms", "20", "--cleanup-ms", "20"];
+        let case = Case::sequence(Some(2), &arguments);
         case.wait_for_note("opened");
         let worker = moment % 2;
-        std::thread::sleep(Duration::from_millis(moment as u64 * 10));
+        std::thread::sleep(Duration::from_millis(40 + moment as u64 * 15));
         case.run.signal(worker, Signal::KILL);
         let end = case.finish();
         assert_is_truthful(&end, worker);

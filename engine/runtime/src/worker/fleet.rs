@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -38,13 +38,15 @@ use replacer::Replacer;
 
 /// How long workers may take to say hello: they build the topology first.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one that has connected may take to say it.
+const HELLO_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often one looks whether they did.
 const HELLO_LOOK: Duration = Duration::from_millis(2);
 /// How often whoever waits for answers looks whether all workers are still there.
 const ANSWER_LOOK: Duration = Duration::from_millis(100);
 /// How long a worker may take to answer a question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a worker that has said that it ends may take.
+/// How long a worker that has said that it ends, or says nothing any more, may take.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the command that starts worker number so, which is to reach this process at that path.
@@ -154,8 +156,9 @@ impl Fleet {
         let count = blueprint.assignment.workers.len();
         let mut processes = Processes(Vec::new());
         for worker in 0..count {
-            let process = command(worker, &path.socket()).spawn().map_err(system("starting a worker process"))?;
-            processes.0.push(process);
+            let mut command = command(worker, &path.socket());
+            let refused = |error| StartError::Worker(format!("worker {worker} cannot be started: {error}"));
+            processes.0.push(spawn(&mut command).map_err(refused)?);
         }
         let mut hellos: Vec<Option<(UnixStream, String)>> = (0..count).map(|_| None).collect();
         let until = Instant::now() + HELLO_TIMEOUT;
@@ -288,7 +291,7 @@ impl Members for Fleet {
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String> {
         let status = {
             let process = self.shared.worker(member).process.take();
-            let status = process.and_then(|mut process| process.wait().ok());
+            let status = process.and_then(|mut process| end(&mut process, Instant::now() + EXIT_TIMEOUT));
             status.map_or_else(|| "for an unknown reason".to_owned(), |status| status.to_string())
         };
         let deaths = &mut self.deaths[member];
@@ -379,16 +382,21 @@ impl Drop for Fleet {
     }
 }
 
-/// Waits for a process until then, and kills it.
-fn end(process: &mut Child, until: Instant) {
+/// Waits for a process until then, and kills it. How it ended, if that can be known.
+fn end(process: &mut Child, until: Instant) -> Option<ExitStatus> {
     while matches!(process.try_wait(), Ok(None)) {
         if Instant::now() >= until {
             let _ = process.kill();
-            let _ = process.wait();
-            return;
+            break;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+    process.wait().ok()
+}
+
+/// Starts a process; an error names what could not be started.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{:?}: {error}", command.get_program())))
 }
 
 /// Processes that are killed unless they are taken.
@@ -419,16 +427,21 @@ impl Drop for Processes {
     }
 }
 
-/// A worker that has connected, its number and where it listens.
+/// The next worker that has connected and said hello, its number and where it listens; `None` if there is none now.
 fn accept(listener: &UnixListener) -> io::Result<Option<(UnixStream, usize, String)>> {
-    let mut stream = match listener.accept() {
-        Ok((stream, _)) => stream,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    stream.set_nonblocking(false)?;
-    Ok(match talk::read(&mut stream)? {
-        Some(FromWorker::Hello { worker, address }) => Some((stream, worker, address)),
-        _ => None,
-    })
+    loop {
+        let mut stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(HELLO_READ_TIMEOUT))?;
+        let hello = talk::read(&mut stream);
+        stream.set_read_timeout(None)?;
+        // Whoever dies in the middle of it is noticed by its end.
+        if let Ok(Some(FromWorker::Hello { worker, address })) = hello {
+            return Ok(Some((stream, worker, address)));
+        }
+    }
 }
