@@ -105,6 +105,28 @@ fn a_new_process_hears_nothing_of_what_its_predecessor_emitted() {
     }
 }
 
+/// A build puts another file in the place of the executable while a run goes on: workers are replaced by what the run was
+/// started with.
+#[test]
+fn an_executable_that_is_built_anew_does_not_join_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let executable = directory.path().join("sequence");
+    std::fs::copy(env!("CARGO_BIN_EXE_sequence"), &executable).unwrap();
+    let arguments = ["--count", "300", "--pace-ms", "5", "--replay"];
+    let case = Case::start(executable.to_str().unwrap(), Some(2), &arguments);
+    case.wait_for_note("opened");
+    std::fs::remove_file(&executable).unwrap();
+    for worker in [1, 0] {
+        let opened = case.notes.starting("opened").len();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(case.run.signal(worker, Signal::KILL));
+        std::fs::write(&executable, "not what it was").unwrap();
+        case.wait_for_notes("opened", opened + 1 - worker);
+    }
+    let end = case.finish().expect_code(0);
+    assert_eq!(end.spout_counts(), (300, 300, 0), "{end:?}");
+}
+
 /// Who takes a dead worker's place may die too, before it has said hello and after: the next one takes it then.
 #[test]
 fn a_replacement_that_is_killed_before_it_is_ready_is_replaced_too() {

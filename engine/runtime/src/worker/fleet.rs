@@ -42,8 +42,6 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
 const HELLO_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often one looks whether they did.
 const HELLO_LOOK: Duration = Duration::from_millis(2);
-/// How often whoever waits for answers looks whether all workers are still there.
-const ANSWER_LOOK: Duration = Duration::from_millis(100);
 /// How long a worker may take to answer a question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a worker that has said that it ends, or says nothing any more, may take.
@@ -62,6 +60,8 @@ enum Answer {
     Received(Received),
     Sent(Sent),
     Snapshots(Vec<CoreSnapshot>),
+    /// It does not answer any more.
+    Gone,
 }
 
 /// What the replacing thread hears of.
@@ -221,14 +221,12 @@ impl Fleet {
         let until = Instant::now() + timeout;
         let mut heard = BTreeSet::new();
         while heard.len() < count {
-            match self.answers.recv_timeout(ANSWER_LOOK) {
+            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok((_, Answer::Gone)) | Err(_) => return false,
                 Ok((worker, answer)) => {
                     heard.insert(worker);
                     take(worker, answer);
                 }
-                // One that has died meanwhile does not answer any more.
-                Err(_) if (0..count).all(|worker| self.shared.worker(worker).is_ready) && Instant::now() < until => {}
-                Err(_) => return false,
             }
         }
         true
