@@ -1,4 +1,4 @@
-//! The processes of a run of the `numbers` topology.
+//! The processes of a run.
 //!
 //! Threading: used by one test. Errors: what is left when a test fails is killed.
 
@@ -18,10 +18,24 @@ pub struct Run {
 impl Run {
     /// Starts `numbers local --workers N` with a source; what it says goes to a file in `directory`.
     pub fn start(executable: &str, workers: usize, source: &Path, directory: &Path, more: &[&str]) -> Self {
-        let errors = directory.join("errors");
-        let mut command = Command::new(executable);
-        command.args(["local", "--workers", &workers.to_string(), "--workers-cores", "1"]);
+        let mut command = Self::command(executable, Some(workers));
         command.arg("--source").arg(source).args(more);
+        Self::spawn(command, directory)
+    }
+
+    /// The command `local`, for several worker processes or for none.
+    pub fn command(executable: &str, workers: Option<usize>) -> Command {
+        let mut command = Command::new(executable);
+        command.args(["local", "--workers-cores", "1"]);
+        if let Some(workers) = workers {
+            command.args(["--workers", &workers.to_string()]);
+        }
+        command
+    }
+
+    /// Starts a command; what it says goes to a file in `directory`.
+    pub fn spawn(mut command: Command, directory: &Path) -> Self {
+        let errors = directory.join("errors");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
         Self { leader: command.spawn().unwrap(), errors }
     }
@@ -50,6 +64,11 @@ impl Run {
     pub fn signal(&self, worker: usize, signal: Signal) -> bool {
         let found = self.workers().into_iter().find(|(number, _)| *number == worker);
         found.is_some_and(|(_, pid)| kill_process(pid, signal).is_ok())
+    }
+
+    /// Sends a signal to the process that leads.
+    pub fn signal_leader(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.leader), signal).unwrap();
     }
 
     /// The resident memory of all workers, in bytes.

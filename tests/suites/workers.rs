@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::TcpListener;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ringstorm_tests::namespaces::Namespaces;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::proxy::Proxy;
 use ringstorm_tests::run::Run;
@@ -167,42 +167,6 @@ fn connections_that_misbehave_cost_nothing_but_time() {
     assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}\n{errors}");
 }
 
-/// Two network namespaces with a pair of interfaces between them, which go with it.
-struct Namespaces([String; 2]);
-
-impl Namespaces {
-    /// `None` for whoever may not make any.
-    fn new() -> Option<Self> {
-        let of = |end: &str| format!("ringstorm-{}-{end}", std::process::id());
-        let made = Self([of("a"), of("b")]);
-        let [a, b] = &made.0;
-        ip(&["netns", "add", a]).then_some(())?;
-        assert!(ip(&["netns", "add", b]));
-        assert!(ip(&["-n", a, "link", "add", "one", "type", "veth", "peer", "name", "two", "netns", b]));
-        for (namespace, interface, address) in [(a, "one", "10.77.0.1/24"), (b, "two", "10.77.0.2/24")] {
-            assert!(ip(&["-n", namespace, "addr", "add", address, "dev", interface]));
-            assert!(ip(&["-n", namespace, "link", "set", interface, "up"]));
-        }
-        Some(made)
-    }
-
-    fn set_link(&self, state: &str) {
-        assert!(ip(&["-n", &self.0[0], "link", "set", "one", state]));
-    }
-}
-
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        for namespace in &self.0 {
-            ip(&["netns", "del", namespace]);
-        }
-    }
-}
-
-fn ip(arguments: &[&str]) -> bool {
-    Command::new("ip").args(arguments).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-}
-
 /// The link between two workers goes down for five seconds: nothing fails by it.
 #[test]
 fn a_link_that_goes_down_and_up_costs_nothing_but_time() {
@@ -210,10 +174,7 @@ fn a_link_that_goes_down_and_up_costs_nothing_but_time() {
         eprintln!("SKIPPED: network namespaces need root and `ip`");
         return;
     };
-    let launch = namespaces.0.clone().map(|name| format!("[\"ip\",\"netns\",\"exec\",\"{name}\"]")).join(",");
-    let listen = ["10.77.0.1:6700", "10.77.0.2:6700"].map(str::to_owned);
-    let settings = [format!("ringstorm.worker.launch=[{launch}]"), list("ringstorm.worker.listen", &listen)];
-    let load = Load::of(2, run_secs() + 6, 20_000.0, &settings);
+    let load = Load::of(2, run_secs() + 6, 20_000.0, &namespaces.settings());
     namespaces.set_link("down");
     std::thread::sleep(Duration::from_secs(5));
     namespaces.set_link("up");

@@ -45,6 +45,17 @@ pub enum StartError {
     /// The way that sockets are to go cannot be gone here.
     #[error("ringstorm.worker.sockets is \"io_uring\", but {0}; allow it, or set \"auto\"")]
     Sockets(#[from] ringstorm_net::WayRefused),
+    /// The directory of temporary files does not take the socket by which workers are led.
+    #[error(
+        "a socket for the workers cannot be made in {path:?}: {source}; set TMPDIR to a directory that has room, may be \
+         written to, and whose path is short"
+    )]
+    TemporaryDirectory {
+        /// The directory.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The system refused something that a core needs.
     #[error("{what} failed: {source}; raise the limit that it names and start again")]
     System {

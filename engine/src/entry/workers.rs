@@ -2,7 +2,9 @@
 //!
 //! Threading: none of its own. Errors: for whoever typed the command.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ringstorm_runtime::{AssignmentFile, BuiltTopology, WorkerCommand, run_assigned_worker, run_worker};
@@ -17,11 +19,16 @@ pub(super) fn command(topology: &BuiltTopology) -> Result<WorkerCommand, String>
         .map_err(|error| format!("the path of this executable is unknown ({error}), so it cannot be started again"))?;
     let launch = topology.config().worker_launch().map_err(|error| error.to_string())?;
     Ok(Box::new(move |worker, leader: &Path| {
+        let own = same_file(&executable);
         let mut command = match launch.get(worker).and_then(|words| words.split_first()) {
-            None => Command::new(&executable),
+            None => {
+                let mut command = Command::new(own);
+                command.arg0(&executable);
+                command
+            }
             Some((program, words)) => {
                 let mut command = Command::new(program);
-                command.args(words).arg(&executable);
+                command.args(words).arg(own);
                 command
             }
         };
@@ -31,6 +38,17 @@ pub(super) fn command(topology: &BuiltTopology) -> Result<WorkerCommand, String>
         command.args(std::env::args_os().skip(2));
         command
     }))
+}
+
+/// Where the file is of which this process was made: whoever builds anew while a run goes on puts another in its place, which
+/// is not to join the run.
+fn same_file(executable: &Path) -> PathBuf {
+    let own = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+    match identity(&own) {
+        Some(identified) if identity(executable) != Some(identified) => own,
+        _ => executable.to_owned(),
+    }
 }
 
 /// Runs one worker until the process that started it says that it is over.

@@ -1,7 +1,7 @@
 //! Runs the examples as a user does.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
-fn build_examples(directory: &std::path::Path) {
+fn build_examples(directory: &Path) {
     let profile_directory = directory.parent().unwrap();
     let profile = match profile_directory.file_name().unwrap().to_str().unwrap() {
         "debug" => "dev",
@@ -45,8 +45,16 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(name: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(example(name));
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn(Command::new(example(name)).args(arguments))
+    }
+
+    /// As [`Process::start`], with a directory of temporary files of its own.
+    pub(crate) fn start_with_temporary(name: &str, arguments: &[&str], temporary: &Path) -> Self {
+        Self::spawn(Command::new(example(name)).args(arguments).env("TMPDIR", temporary))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self { child: command.spawn().unwrap(), started: Instant::now() }
     }
 

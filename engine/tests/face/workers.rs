@@ -49,9 +49,41 @@ fn ctrl_c_drains_all_of_them() {
 
 #[test]
 fn workers_end_when_their_leader_is_killed() {
-    let (process, workers) = start();
+    let temporary = tempfile::tempdir().unwrap();
+    let arguments = ["local", "--every", "0.1", "--workers", "3"];
+    let mut process = Process::start_with_temporary("rolling_count", &arguments, temporary.path());
+    process.wait_for_output();
+    let workers = children(&process);
     process.signal(Signal::KILL);
     assert_all_gone(&workers);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "its socket goes with the workers");
+}
+
+/// Of topologies that never end, that end late, and that wait for input.
+#[test]
+fn a_run_that_its_duration_ends_leaves_no_process_and_no_socket() {
+    let is_long = std::env::var("RINGSTORM_SOAK_SECS").is_ok();
+    let duration = if is_long { "5" } else { "1" };
+    let samples =
+        [("rolling_count", &["--every", "0.1"][..]), ("exclamation", &["--count", "1000000000"]), ("word_count", &[])];
+    for (name, more) in samples {
+        let temporary = tempfile::tempdir().unwrap();
+        let arguments = [&["local", "--workers", "3", "--duration", duration], more].concat();
+        let started = Instant::now();
+        let process = Process::start_with_temporary(name, &arguments, temporary.path());
+        let mut workers = Vec::new();
+        while workers.len() < 3 {
+            assert!(started.elapsed() < Duration::from_secs(30), "{name} starts {} workers", workers.len());
+            workers = children(&process);
+        }
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 1, "the directory of the socket");
+        let ended = process.finish_open().expect_code(0);
+        let stopped = format!("{name} was stopped by --duration {duration} and is drained");
+        assert!(ended.errors.replace('-', "_").contains(&stopped.replace('-', "_")), "{}", ended.errors);
+        assert!(started.elapsed() < Duration::from_secs(10 + if is_long { 5 } else { 1 }), "{:?}", started.elapsed());
+        assert_all_gone(&workers);
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    }
 }
 
 /// What each worker says that it sent to another is what that one says that came.

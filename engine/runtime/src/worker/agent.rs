@@ -97,7 +97,8 @@ pub fn run_worker(name: &str, topology: BuiltTopology, worker: usize, leader: &P
         }
     };
     let tell = into(inputs, Input::Instruction);
-    hear("ringstorm-leader", move || hear_leader(stream, tell))?;
+    let path = leader.to_owned();
+    hear("ringstorm-leader", move || hear_leader(stream, &path, tell))?;
     agent.run(&inbox)
 }
 

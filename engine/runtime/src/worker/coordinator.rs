@@ -60,7 +60,8 @@ pub(crate) struct Coordinator {
     errors: Vec<ErrorReport>,
     error_count: u64,
     throttle: Throttle,
-    ready: usize,
+    /// By member: it is ready, and so is whoever has taken its place since.
+    ready: Vec<bool>,
     /// By member: it is over.
     ended: Vec<bool>,
     /// By member: the component whose `finish` order it has carried out last.
@@ -72,6 +73,8 @@ pub(crate) struct Coordinator {
     active: bool,
     /// Tuples may flow; the end has not begun.
     is_leading: bool,
+    /// All members were ready once.
+    has_begun: bool,
     started: Instant,
     stalls: Stalls,
     on_note: NoteListener,
@@ -110,13 +113,14 @@ impl Coordinator {
             errors: Vec::new(),
             error_count: 0,
             throttle,
-            ready: 0,
+            ready: vec![false; count],
             ended: vec![false; count],
             finished: vec![None; count],
             fatal: None,
             stop_requested: false,
             is_ending: false,
             is_leading: false,
+            has_begun: false,
             active,
             started: Instant::now(),
             stalls,
@@ -126,7 +130,7 @@ impl Coordinator {
 
     /// Leads the run to its end.
     pub(crate) fn run(mut self) -> RunReport {
-        while self.ready < self.members.count() && self.fatal.is_none() && !self.stop_requested {
+        while !self.has_begun && self.fatal.is_none() && !self.stop_requested {
             self.wait(LOOK_PERIOD);
         }
         if self.fatal.is_none() && !self.stop_requested {
@@ -164,13 +168,13 @@ impl Coordinator {
         let timeout = Duration::from_secs_f64(self.blueprint.config.drain_timeout_secs().unwrap_or(30.0));
         let mut until = Instant::now() + timeout;
         let mut drained = self.fatal.is_none();
-        let was_ready = self.ready >= self.members.count();
         self.members.tell_all(Order::StopTicks);
         if self.stop_requested {
             self.members.tell_all(Order::Deactivate);
         }
-        if self.fatal.is_none() && was_ready {
+        if self.fatal.is_none() && self.has_begun {
             drained = self.drain(until);
+            self.name_those_away();
             let order = self.blueprint.order.clone();
             for component in order {
                 if self.fatal.is_some() || !drained {
@@ -237,8 +241,8 @@ impl Coordinator {
     fn end_members(&mut self, answered: &BTreeSet<usize>) {
         self.members.tell_all(Order::Stop { orderly: true });
         let told = Instant::now();
-        let was_ready = self.ready >= self.members.count();
-        let has_answered = |member: usize| !was_ready || answered.contains(&member);
+        let has_begun = self.has_begun;
+        let has_answered = |member: usize| !has_begun || answered.contains(&member);
         while let Some(timeout) = (0..self.ended.len())
             .filter(|member| !self.ended[*member])
             .map(|member| if has_answered(member) { STOP_TIMEOUT } else { STOP_TIMEOUT_OF_HELD })
@@ -254,6 +258,21 @@ impl Coordinator {
                 time.as_secs_f64()
             );
             self.report(component, 0, text, false);
+        }
+    }
+
+    /// A member whose place was not taken in time cannot say what was left there.
+    fn name_those_away(&mut self) {
+        let away: Vec<String> = (0..self.ready.len())
+            .filter(|member| !self.ready[*member])
+            .map(|member| self.members.holder(member).component)
+            .collect();
+        if !away.is_empty() {
+            self.fatal.get_or_insert(format!(
+                "{} had died, and nobody was ready in its place before the time to drain was over; what was left there is \
+                 unknown",
+                away.join(", ")
+            ));
         }
     }
 
@@ -329,8 +348,8 @@ impl Coordinator {
         self.stop_requested |= stop;
         if let Some(active) = active {
             self.active = active;
-            // Whoever asks for it after a stop, or when all is done, is late.
-            if self.ready >= self.members.count() && !self.stop_requested && !self.is_ending {
+            // Whoever asks for it after a stop, or when all is done, is late. One that is not ready yet hears it then.
+            if self.has_begun && !self.stop_requested && !self.is_ending {
                 self.members.tell_all(if active { Order::Activate } else { Order::Deactivate });
             }
         }
@@ -344,13 +363,16 @@ impl Coordinator {
     }
 
     fn member_is_ready(&mut self, member: usize) {
-        self.ready += 1;
-        // One that takes another's place joins what goes on.
+        self.ready[member] = true;
+        self.has_begun |= self.ready.iter().all(|ready| *ready);
+        // One that takes another's place joins what goes on, which may be the end of a run that was stopped.
         if self.is_leading {
             if self.active {
                 self.members.tell(member, Order::Activate);
             }
             self.members.tell(member, Order::ReportIdle);
+        } else if self.is_ending {
+            self.members.tell(member, Order::StopTicks);
         }
     }
 
@@ -366,7 +388,7 @@ impl Coordinator {
         let goes_on = self.is_leading && self.fatal.is_none();
         match self.members.replace(member, goes_on) {
             Ok(text) => {
-                self.ready -= 1;
+                self.ready[member] = false;
                 (self.on_note)(&text);
             }
             Err(text) => {

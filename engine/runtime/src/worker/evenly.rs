@@ -36,8 +36,9 @@ pub(crate) fn deal_evenly(
         workers => u32::try_from(workers.get()).unwrap_or(u32::MAX),
     };
     let numbering = number(topology, config, acker_executors)?;
-    let shares = share(&numbering, topology, workers).into_iter().zip(0..);
-    let workers = shares.filter(|(executors, _)| !executors.is_empty()).map(|(executors, number)| {
+    // A worker without executors is none; the others are numbered without gaps.
+    let shares = share(&numbering, topology, workers).into_iter().filter(|executors| !executors.is_empty());
+    let workers = shares.zip(0..).map(|(executors, number)| {
         let executors: Vec<ExecutorId> = executors.into_iter().collect();
         AssignedWorker { number, incarnation: 0, address: String::new(), cores, executors }
     });

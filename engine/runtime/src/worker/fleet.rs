@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -39,13 +39,13 @@ use replacer::Replacer;
 
 /// How long workers may take to say hello: they build the topology first.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one that has connected may take to say it.
+const HELLO_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often one looks whether they did.
 const HELLO_LOOK: Duration = Duration::from_millis(2);
-/// How often whoever waits for answers looks whether all workers are still there.
-const ANSWER_LOOK: Duration = Duration::from_millis(100);
 /// How long a worker may take to answer a question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a worker that has said that it ends may take.
+/// How long a worker that has said that it ends, or says nothing any more, may take.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the command that starts worker number so, which is to reach this process at that path.
@@ -61,6 +61,8 @@ enum Answer {
     Received(Received),
     Sent(Sent),
     Snapshots(Vec<CoreSnapshot>),
+    /// It does not answer any more.
+    Gone,
 }
 
 /// What the replacing thread hears of.
@@ -107,13 +109,29 @@ impl SocketPath {
     fn socket(&self) -> PathBuf {
         self.0.join("leader")
     }
+
+    fn remove(&self) {
+        // Whoever cleans the directory of temporary files may have been faster.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Drop for SocketPath {
     fn drop(&mut self) {
-        // Whoever cleans the directory of temporary files may have been faster.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.remove();
     }
+}
+
+/// A socket in a directory of its own, which nobody else has.
+fn listen(seed: u64) -> Result<(SocketPath, UnixListener), StartError> {
+    let temporary = std::env::temp_dir();
+    let directory = temporary.join(format!("ringstorm-{seed:016x}"));
+    let refused = |source| StartError::TemporaryDirectory { path: temporary.clone(), source };
+    std::fs::create_dir(&directory).map_err(refused)?;
+    let path = SocketPath(directory);
+    let listener = UnixListener::bind(path.socket()).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    Ok((path, listener))
 }
 
 fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
@@ -129,16 +147,13 @@ impl Fleet {
         messages: &Sender<Message>,
         on_debug: Option<DebugListener>,
     ) -> Result<Self, StartError> {
-        let directory = std::env::temp_dir().join(format!("ringstorm-{:016x}", blueprint.seed));
-        std::fs::create_dir(&directory).map_err(system("making a directory for a socket"))?;
-        let path = SocketPath(directory);
-        let listener = UnixListener::bind(path.socket()).map_err(system("making a socket for the workers"))?;
-        listener.set_nonblocking(true).map_err(system("making a socket for the workers"))?;
+        let (path, listener) = listen(blueprint.seed)?;
         let count = blueprint.assignment.workers.len();
         let mut processes = Processes(Vec::new());
         for worker in 0..count {
-            let process = command(worker, &path.socket()).spawn().map_err(system("starting a worker process"))?;
-            processes.0.push(process);
+            let mut command = command(worker, &path.socket());
+            let refused = |error| StartError::Worker(format!("worker {worker} cannot be started: {error}"));
+            processes.0.push(spawn(&mut command).map_err(refused)?);
         }
         let mut hellos: Vec<Option<(UnixStream, String)>> = (0..count).map(|_| None).collect();
         let until = Instant::now() + HELLO_TIMEOUT;
@@ -149,9 +164,12 @@ impl Fleet {
                 *place = Some((stream, address));
                 continue;
             }
-            processes.check().map_err(system("starting a worker"))?;
+            processes.check()?;
             if Instant::now() >= until {
-                return Err(system("waiting for the workers to start")(io::ErrorKind::TimedOut.into()));
+                let silent = hellos.iter().position(Option::is_none).unwrap_or_default();
+                return Err(StartError::Worker(format!(
+                    "worker {silent} has not said hello within {HELLO_TIMEOUT:?}; see what its process waits for"
+                )));
             }
             std::thread::sleep(HELLO_LOOK);
         }
@@ -198,14 +216,12 @@ impl Fleet {
         let until = Instant::now() + timeout;
         let mut heard = BTreeSet::new();
         while heard.len() < count {
-            match self.answers.recv_timeout(ANSWER_LOOK) {
+            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok((_, Answer::Gone)) | Err(_) => return false,
                 Ok((worker, answer)) => {
                     heard.insert(worker);
                     take(worker, answer);
                 }
-                // One that has died meanwhile does not answer any more.
-                Err(_) if (0..count).all(|worker| self.shared.worker(worker).is_ready) && Instant::now() < until => {}
-                Err(_) => return false,
             }
         }
         true
@@ -268,7 +284,7 @@ impl Members for Fleet {
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String> {
         let status = {
             let process = self.shared.worker(member).process.take();
-            let status = process.and_then(|mut process| process.wait().ok());
+            let status = process.and_then(|mut process| end(&mut process, Instant::now() + EXIT_TIMEOUT));
             status.map_or_else(|| "for an unknown reason".to_owned(), |status| status.to_string())
         };
         let deaths = &mut self.deaths[member];
@@ -354,19 +370,26 @@ impl Drop for Fleet {
                 end(&mut process, until);
             }
         }
+        // The threads that listen may be at their last words when this process ends.
+        self.shared.path.remove();
     }
 }
 
-/// Waits for a process until then, and kills it.
-fn end(process: &mut Child, until: Instant) {
+/// Waits for a process until then, and kills it. How it ended, if that can be known.
+fn end(process: &mut Child, until: Instant) -> Option<ExitStatus> {
     while matches!(process.try_wait(), Ok(None)) {
         if Instant::now() >= until {
             let _ = process.kill();
-            let _ = process.wait();
-            return;
+            break;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+    process.wait().ok()
+}
+
+/// Starts a process; an error names what could not be started.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{:?}: {error}", command.get_program())))
 }
 
 /// Processes that are killed unless they are taken.
@@ -378,10 +401,10 @@ impl Processes {
     }
 
     /// Whether all of them still run.
-    fn check(&mut self) -> io::Result<()> {
+    fn check(&mut self) -> Result<(), StartError> {
         for (worker, process) in self.0.iter_mut().enumerate() {
-            if let Some(status) = process.try_wait()? {
-                return Err(io::Error::other(format!("worker {worker} ended before it was ready: {status}")));
+            if let Some(status) = process.try_wait().map_err(system("asking for a worker process"))? {
+                return Err(StartError::Worker(format!("worker {worker} ended before it was ready: {status}")));
             }
         }
         Ok(())
@@ -397,16 +420,21 @@ impl Drop for Processes {
     }
 }
 
-/// A worker that has connected, its number and where it listens.
+/// The next worker that has connected and said hello, its number and where it listens; `None` if there is none now.
 fn accept(listener: &UnixListener) -> io::Result<Option<(UnixStream, usize, String)>> {
-    let mut stream = match listener.accept() {
-        Ok((stream, _)) => stream,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    stream.set_nonblocking(false)?;
-    Ok(match talk::read(&mut stream)? {
-        Some(FromWorker::Hello { worker, address }) => Some((stream, worker, address)),
-        _ => None,
-    })
+    loop {
+        let mut stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(HELLO_READ_TIMEOUT))?;
+        let hello = talk::read(&mut stream);
+        stream.set_read_timeout(None)?;
+        // Whoever dies in the middle of it is noticed by its end.
+        if let Ok(Some(FromWorker::Hello { worker, address })) = hello {
+            return Ok(Some((stream, worker, address)));
+        }
+    }
 }

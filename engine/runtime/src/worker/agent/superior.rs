@@ -6,6 +6,7 @@
 //! Threading: one thread waits for instructions; any thread tells. Errors: a leader that is gone is the end of the worker.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,8 +71,8 @@ pub(crate) enum Instruction {
     End,
 }
 
-/// Hears from the leader until it is gone.
-pub(crate) fn hear_leader(mut stream: UnixStream, tell: impl Fn(Instruction) -> bool) {
+/// Hears from the leader, which was reached at `path`, until it is gone. One that was killed has left its socket.
+pub(crate) fn hear_leader(mut stream: UnixStream, path: &Path, tell: impl Fn(Instruction) -> bool) {
     while let Ok(Some(message)) = talk::read(&mut stream) {
         let instruction = match message {
             ToWorker::Assignment(assignment) => Instruction::Assignment(assignment),
@@ -81,6 +82,9 @@ pub(crate) fn hear_leader(mut stream: UnixStream, tell: impl Fn(Instruction) -> 
             return;
         }
     }
+    // It, or another worker, may have been faster.
+    let _ = std::fs::remove_file(path);
+    let _ = path.parent().map(std::fs::remove_dir);
     tell(Instruction::End);
 }
 

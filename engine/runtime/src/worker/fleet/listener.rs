@@ -35,6 +35,8 @@ impl Listener {
             }
             (state.stream, state.is_ready) = (None, false);
         }
+        // Nobody is to wait for what it will not say.
+        self.answer(Answer::Gone);
         if !has_ended {
             self.tell(Event::Died { core: self.worker });
         }

@@ -1,20 +1,21 @@
 //! Puts other processes in the place of workers that have died.
 //!
-//! Threading: a thread of its own, which waits for news. Errors: told to the coordinator, which ends the run.
+//! Threading: a thread of its own, which waits for news. Errors: of a process that cannot be started the coordinator hears,
+//! which ends the run; one that dies before it has said hello has died like any other.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept};
+use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept, spawn};
 use crate::clock::now_since_1970_us;
 use crate::core::status::Event;
 use crate::worker::coordinator::Message;
 
-/// Puts other processes in the place of those that have died, one after another.
+/// Puts other processes in the place of those that have died, each at once, however long others take to start.
 ///
 /// The others hear at once that the process that died has a successor, so that they give up what they have for it and
 /// their spouts fail what may have been there; where it is, they hear when it has said so.
@@ -27,54 +28,56 @@ pub(super) struct Replacer {
 
 impl Replacer {
     pub(super) fn run(mut self) {
-        let mut waiting = VecDeque::new();
+        // By worker: until when its new process is to say hello.
+        let mut starting: BTreeMap<usize, Instant> = BTreeMap::new();
         loop {
-            let next = waiting.pop_front().map_or_else(|| self.news.recv().ok(), Some);
-            match next {
-                Some(News::Died(worker)) => {
-                    if let Err(error) = self.replace(worker, &mut waiting) {
-                        let panic = Some(format!("no process could take the place of worker {worker}: {error}"));
-                        let _ = self.shared.messages.send(Message::Core(Event::Ended { core: worker, panic }));
+            let news = match starting.is_empty() {
+                true => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.news.recv_timeout(HELLO_LOOK),
+            };
+            match news {
+                Ok(News::Died(worker)) => {
+                    // What it may have said before it died is not taken for the words of the next one.
+                    self.welcome_all(&mut starting);
+                    match self.start(worker) {
+                        Ok(()) => drop(starting.insert(worker, Instant::now() + HELLO_TIMEOUT)),
+                        Err(error) => self.give_up(worker, &error),
                     }
                 }
-                Some(News::Stop) | None => return,
+                Ok(News::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
             }
+            self.welcome_all(&mut starting);
+            starting.retain(|worker, until| self.still_starts(*worker, *until));
         }
     }
 
-    fn replace(&mut self, worker: usize, waiting: &mut VecDeque<News>) -> io::Result<()> {
+    /// Starts another process of a worker.
+    fn start(&mut self, worker: usize) -> io::Result<()> {
         {
             let mut state = self.shared.worker(worker);
             state.incarnation = now_since_1970_us().max(state.incarnation + 1);
             state.address.clear();
         }
         self.shared.reassign(worker);
-        let process = (self.command)(worker, &self.shared.path.socket()).spawn()?;
+        let process = spawn(&mut (self.command)(worker, &self.shared.path.socket()))?;
         self.shared.worker(worker).process = Some(process);
-        let until = Instant::now() + HELLO_TIMEOUT;
-        let (stream, address) = loop {
-            match self.news.recv_timeout(HELLO_LOOK) {
-                Ok(News::Stop) => {
-                    waiting.push_front(News::Stop);
-                    return Ok(());
-                }
-                Ok(died) => waiting.push_back(died),
-                Err(_) => {}
+        Ok(())
+    }
+
+    /// Welcomes all that have said hello, if they are waited for.
+    fn welcome_all(&self, starting: &mut BTreeMap<usize, Instant>) {
+        while let Ok(Some((stream, worker, address))) = accept(&self.listener) {
+            if starting.remove(&worker).is_some()
+                && let Err(error) = self.welcome(worker, stream, address)
+            {
+                self.give_up(worker, &error);
             }
-            if let Some((stream, _, address)) = accept(&self.listener)?.filter(|(_, from, _)| *from == worker) {
-                break (stream, address);
-            }
-            let died = match &mut self.shared.worker(worker).process {
-                Some(process) => process.try_wait()?,
-                None => None,
-            };
-            if let Some(status) = died {
-                return Err(io::Error::other(format!("it ended before it was ready: {status}")));
-            }
-            if Instant::now() >= until {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-        };
+        }
+    }
+
+    /// Tells a new process what to do, and the others where it is.
+    fn welcome(&self, worker: usize, stream: UnixStream, address: String) -> io::Result<()> {
         {
             let mut state = self.shared.worker(worker);
             state.stream = Some(stream);
@@ -83,5 +86,26 @@ impl Replacer {
         self.shared.set_up(worker)?;
         self.shared.reassign(worker);
         Ok(())
+    }
+
+    /// Whether a process that has not said hello may still do so.
+    fn still_starts(&self, worker: usize, until: Instant) -> bool {
+        let ended = match &mut self.shared.worker(worker).process {
+            Some(process) => process.try_wait(),
+            None => Ok(None),
+        };
+        match ended {
+            // Whoever leads decides whether yet another is tried.
+            Ok(Some(_)) => drop(self.shared.messages.send(Message::Core(Event::Died { core: worker }))),
+            Ok(None) if Instant::now() < until => return true,
+            Ok(None) => self.give_up(worker, &io::ErrorKind::TimedOut.into()),
+            Err(error) => self.give_up(worker, &error),
+        }
+        false
+    }
+
+    fn give_up(&self, worker: usize, error: &io::Error) {
+        let panic = Some(format!("no process could take the place of worker {worker}: {error}"));
+        let _ = self.shared.messages.send(Message::Core(Event::Ended { core: worker, panic }));
     }
 }
