@@ -1,0 +1,3 @@
+//! placeholder
+/// Trouble.
+pub struct Trouble;
