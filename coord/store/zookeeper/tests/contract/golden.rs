@@ -1,0 +1,1 @@
+//! A whole tree, compared with what a real Storm wrote.
