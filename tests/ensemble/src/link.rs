@@ -1,24 +1,24 @@
 //! What lies between a client and members, and can break.
 //!
-//! Invariants: while a link is open it changes no byte. Threading: a thread accepts, two carry each connection; they end
-//! with the link or the connection. Errors: those of either side end a connection.
+//! Invariants: while a link is open it changes no byte. Threading: a thread for each member accepts, two carry each
+//! connection; they end with the link or the connection. Errors: those of either side end a connection.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// A link to one address. Its own address is where clients connect instead.
+/// A link to one member, or to several, which then break together.
 #[derive(Debug)]
 pub struct Link {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     line: Arc<Line>,
-    acceptor: Option<JoinHandle<()>>,
+    acceptors: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Line {
-    target: SocketAddr,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -31,30 +31,35 @@ struct State {
     /// Nothing passes from members to clients.
     holds_answers: bool,
     is_over: bool,
+    /// How many connections have something that may not pass to members.
+    held_requests: usize,
     /// Both ends of every connection, to shut them down.
     sockets: Vec<TcpStream>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Requests,
     Answers,
 }
 
 impl Link {
-    /// A link to an address, open.
-    pub fn to(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there are free ports");
-        let address = listener.local_addr().expect("it is bound");
-        let line = Arc::new(Line { target, state: Mutex::default(), changed: Condvar::new() });
-        let accepted = Arc::clone(&line);
-        let acceptor = std::thread::spawn(move || accept(&listener, &accepted));
-        Self { address, line, acceptor: Some(acceptor) }
+    /// A link to members, open.
+    pub fn to(members: &[SocketAddr]) -> Self {
+        let line = Arc::new(Line::default());
+        let mut link = Self { addresses: Vec::new(), line, acceptors: Vec::new() };
+        for &member in members {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there are free ports");
+            link.addresses.push(listener.local_addr().expect("it is bound"));
+            let line = Arc::clone(&link.line);
+            link.acceptors.push(std::thread::spawn(move || accept(&listener, member, &line)));
+        }
+        link
     }
 
-    /// Where clients connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Where clients connect instead of to the members, in their order.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Breaks all connections, and every new one at once, until [`Self::heal`].
@@ -63,11 +68,6 @@ impl Link {
             state.is_cut = true;
             shut(state);
         });
-    }
-
-    /// Breaks all connections; new ones are fine.
-    pub fn break_connections(&self) {
-        self.line.change(shut);
     }
 
     /// Carries nothing until [`Self::heal`]; connections stay. What was sent meanwhile arrives then.
@@ -83,6 +83,14 @@ impl Link {
         self.line.change(|state| state.holds_answers = true);
     }
 
+    /// Waits until a client has sent something that is held; false when it has not within the limit.
+    pub fn wait_until_holding(&self, limit: Duration) -> bool {
+        let state = self.line.lock();
+        let nothing = |state: &mut State| state.held_requests == 0;
+        let waited = self.line.changed.wait_timeout_while(state, limit, nothing);
+        waited.unwrap_or_else(PoisonError::into_inner).0.held_requests > 0
+    }
+
     /// Opens the link again.
     pub fn heal(&self) {
         self.line.change(|state| {
@@ -95,15 +103,14 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        self.heal();
         self.line.change(|state| {
             state.is_over = true;
-            state.holds_requests = false;
-            state.holds_answers = false;
             shut(state);
         });
-        // Lets the acceptor look.
-        drop(TcpStream::connect(self.address));
-        if let Some(acceptor) = self.acceptor.take() {
+        for (address, acceptor) in self.addresses.iter().zip(self.acceptors.drain(..)) {
+            // Lets the acceptor look.
+            drop(TcpStream::connect(address));
             let _ = acceptor.join();
         }
     }
@@ -121,12 +128,18 @@ impl Line {
 
     /// Waits while nothing may pass.
     fn pass(&self, way: Way) {
-        let state = self.lock();
         let holds = |state: &mut State| match way {
             Way::Requests => state.holds_requests,
             Way::Answers => state.holds_answers,
         };
-        drop(self.changed.wait_while(state, holds).unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.lock();
+        if holds(&mut state) {
+            let held = usize::from(way == Way::Requests);
+            state.held_requests += held;
+            self.changed.notify_all();
+            state = self.changed.wait_while(state, holds).unwrap_or_else(PoisonError::into_inner);
+            state.held_requests -= held;
+        }
     }
 }
 
@@ -136,23 +149,30 @@ fn shut(state: &mut State) {
     }
 }
 
-fn accept(listener: &TcpListener, line: &Arc<Line>) {
+fn accept(listener: &TcpListener, member: SocketAddr, line: &Arc<Line>) {
     for near in listener.incoming().flatten() {
-        // A silent link accepts and carries nothing, as the backlog of a host out of reach does.
-        let mut state = line.lock();
-        if state.is_over {
-            return;
-        }
-        if state.is_cut {
+        let is_cut = {
+            let state = line.lock();
+            if state.is_over {
+                return;
+            }
+            state.is_cut
+        };
+        if is_cut {
             continue;
         }
-        let Ok(far) = TcpStream::connect(line.target) else { continue };
+        let Ok(far) = TcpStream::connect(member) else { continue };
         let (Ok(near_copy), Ok(far_copy)) = (near.try_clone(), far.try_clone()) else { continue };
-        for socket in [&near, &far] {
-            let _ = socket.set_nodelay(true);
-            state.sockets.extend(socket.try_clone());
-        }
-        drop(state);
+        line.change(|state| {
+            for socket in [&near, &far] {
+                let _ = socket.set_nodelay(true);
+                state.sockets.extend(socket.try_clone());
+            }
+            // It may have been cut meanwhile.
+            if state.is_cut || state.is_over {
+                shut(state);
+            }
+        });
         let (there, back) = (Arc::clone(line), Arc::clone(line));
         std::thread::spawn(move || carry(near, far_copy, &there, Way::Requests));
         std::thread::spawn(move || carry(far, near_copy, &back, Way::Answers));
@@ -163,7 +183,9 @@ fn carry(mut from: TcpStream, mut to: TcpStream, line: &Line, way: Way) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         let count = from.read(&mut buffer).unwrap_or(0);
-        line.pass(way);
+        if count > 0 {
+            line.pass(way);
+        }
         if count == 0 || to.write_all(&buffer[..count]).is_err() {
             break;
         }

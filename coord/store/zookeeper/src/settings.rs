@@ -261,7 +261,7 @@ mod tests {
             ("storm.zookeeper.auth.payload", json!(7)),
         ] {
             let error = Settings::of_daemon(&config(&json!({ key: value }))).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{key} (set by storm.yaml) is not ")), "{error}");
+            assert!(error.starts_with(&format!("{key} (set by file \"storm.yaml\") is not ")), "{error}");
             assert!(!error.contains("swordfish"), "{error}");
         }
         assert!(root(&config(&json!({ ROOT: "/" }))).is_err());

@@ -45,7 +45,7 @@ pub(crate) trait World {
     fn lose(&self, client: &mut Client<Self>, operation: Operation, is_done: bool) -> Outcome;
     /// Cuts a client off until its session is over, and connects it again.
     fn expire(&self, client: &mut Client<Self>);
-    /// A client with what it may reach.
+    /// The tree at the root.
     fn cluster(&self) -> Cluster {
         Cluster::new(self.root(), ClusterAcls::open())
     }
@@ -55,15 +55,15 @@ pub(crate) trait World {
 pub(crate) struct Client<W: World + ?Sized> {
     pub(crate) control: Control<W::Store>,
     pub(crate) session: SessionId,
-    links: Vec<Link>,
+    link: Option<Link>,
     root: Root,
 }
 
 impl<W: World + ?Sized> Client<W> {
-    fn new(store: W::Store, links: Vec<Link>, root: Root) -> Self {
+    fn new(store: W::Store, link: Option<Link>, root: Root) -> Self {
         let mut control = Control::new(store);
         let session = control.opened(LIMIT).unwrap();
-        let mut client = Self { control, session, links, root };
+        let mut client = Self { control, session, link, root };
         client.session_event();
         client
     }
@@ -116,9 +116,11 @@ impl<W: World + ?Sized> Client<W> {
         }
     }
 
-    /// Waits until a node is there, or gone.
+    /// Waits until a node is there, or gone. No watch stays behind, unless it comes or goes at that moment.
     pub(crate) fn wait_until(&mut self, below: &str, is_there: bool) {
-        while self.exists(below, true) != is_there {
+        let path = self.path(below);
+        self.done(Operation::Sync { path });
+        while self.exists(below, false) != is_there && self.exists(below, true) != is_there {
             while !matches!(self.event(), Event::Watch(_)) {}
         }
     }
@@ -167,7 +169,7 @@ impl World for Memory {
     fn client(&self, credentials: Option<&Credential>) -> Client<Self> {
         let member = self.next_member.fetch_add(1, Ordering::Relaxed);
         let credentials: Vec<_> = credentials.into_iter().cloned().collect();
-        Client::new(MemoryStore::open(&self.ensemble, member, &credentials), Vec::new(), self.root())
+        Client::new(MemoryStore::open(&self.ensemble, member, &credentials), None, self.root())
     }
 
     fn short_client(&self) -> Client<Self> {
@@ -214,13 +216,13 @@ impl RealEnsemble {
     }
 
     fn open(&self, credentials: Option<&Credential>, session_timeout: Duration) -> Client<Self> {
-        let links: Vec<_> = self.ensemble.addresses().iter().map(|address| Link::to(*address)).collect();
-        let mut settings = Settings::of_servers(links.iter().map(|link| link.address().to_string()).collect());
+        let link = Link::to(self.ensemble.addresses());
+        let mut settings = Settings::of_servers(link.addresses().iter().map(ToString::to_string).collect());
         settings.session_timeout = session_timeout;
         settings.retry_interval = Duration::from_millis(50);
         settings.retry_ceiling = Duration::from_millis(200);
         settings.credential = credentials.cloned();
-        Client::new(ZooKeeperStore::open(settings, || {}).unwrap(), links, self.root())
+        Client::new(ZooKeeperStore::open(settings, || {}).unwrap(), Some(link), self.root())
     }
 }
 
@@ -240,11 +242,13 @@ impl World for RealEnsemble {
     }
 
     fn cut(&self, client: &mut Client<Self>, is_cut: bool) {
-        client.links.iter().for_each(|link| if is_cut { link.cut() } else { link.heal() });
+        let link = client.link.as_ref().unwrap();
+        if is_cut { link.cut() } else { link.heal() }
     }
 
     fn lose(&self, client: &mut Client<Self>, operation: Operation, is_done: bool) -> Outcome {
-        client.links.iter().for_each(|link| if is_done { link.silence_answers() } else { link.silence() });
+        let link = client.link.as_ref().unwrap();
+        if is_done { link.silence_answers() } else { link.silence() }
         let path = match &operation {
             Operation::Write(write) => write.path().clone(),
             other => panic!("{other:?} loses nothing"),
@@ -256,6 +260,8 @@ impl World for RealEnsemble {
             while other.done(Operation::Exists { path: path.clone(), watch: true }) == Answer::Exists(None) {
                 while !matches!(other.event(), Event::Watch(_)) {}
             }
+        } else {
+            assert!(client.link.as_ref().unwrap().wait_until_holding(LIMIT));
         }
         self.cut(client, true);
         outcome_of(client, ticket)
