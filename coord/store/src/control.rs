@@ -88,12 +88,7 @@ impl<S: Store> Control<S> {
         }
     }
 
-    fn outcomes(
-        &mut self,
-        session: SessionId,
-        operations: Vec<Operation>,
-        deadline: Instant,
-    ) -> Option<Vec<Outcome>> {
+    fn outcomes(&mut self, session: SessionId, operations: Vec<Operation>, deadline: Instant) -> Option<Vec<Outcome>> {
         // In the order of the submits, so that they can be searched.
         let tickets: Vec<_> = operations.into_iter().map(|it| self.store.submit(session, it)).collect();
         let mut outcomes = BTreeMap::new();

@@ -297,4 +297,3 @@ pub enum Answer {
     /// Of [`Operation::Sync`].
     Synced,
 }
-

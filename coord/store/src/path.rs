@@ -13,7 +13,9 @@ pub struct ZnodePath(String);
 
 /// A text that is no path of a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no path of a znode; one is / or starts with / and holds names that ZooKeeper takes, without a final /")]
+#[error(
+    "{0:?} is no path of a znode; one is / or starts with / and holds names that ZooKeeper takes, without a final /"
+)]
 pub struct InvalidPath(pub String);
 
 impl ZnodePath {
@@ -23,7 +25,8 @@ impl ZnodePath {
     /// The path is not absolute, ends in `/`, or has a part that ZooKeeper refuses.
     pub fn new(path: &str) -> Result<Self, InvalidPath> {
         let names = path.strip_prefix('/');
-        let is_path = path == "/" || names.is_some_and(|names| names.split('/').all(|name| NodeName::new(name).is_ok()));
+        let is_path =
+            path == "/" || names.is_some_and(|names| names.split('/').all(|name| NodeName::new(name).is_ok()));
         if is_path { Ok(Self(path.to_owned())) } else { Err(InvalidPath(path.to_owned())) }
     }
 

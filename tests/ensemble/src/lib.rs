@@ -72,9 +72,10 @@ impl Ensemble {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let ports = free_ports(3 * count);
         let ports: Vec<&[u16]> = ports.chunks(3).collect();
-        let servers = ports.iter().enumerate().map(|(index, ports)| {
-            format!("server.{}=127.0.0.1:{}:{}:participant\n", index + 1, ports[1], ports[2])
-        });
+        let servers = ports
+            .iter()
+            .enumerate()
+            .map(|(index, ports)| format!("server.{}=127.0.0.1:{}:{}:participant\n", index + 1, ports[1], ports[2]));
         let servers: String = servers.collect();
         let conf = folder.path().join("conf");
         write(&conf.join("log4j.properties"), LOGGING);

@@ -13,7 +13,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts what its arguments say, tells its number, and kills it when nobody holds the pipe any more.
-const GUARD: &str = r#"log=$1; shift; "$@" >>"$log" 2>&1 & echo $!; cat >/dev/null; kill -9 $! 2>/dev/null; wait $! 2>/dev/null"#;
+const GUARD: &str =
+    r#"log=$1; shift; "$@" >>"$log" 2>&1 & echo $!; cat >/dev/null; kill -9 $! 2>/dev/null; wait $! 2>/dev/null"#;
 
 /// How long a member may take to answer a question about itself.
 const ANSWER_LIMIT: Duration = Duration::from_millis(500);

@@ -72,9 +72,9 @@ impl Tree {
         let records = self.records::<ErrorInfo>(&component_errors(topology, component), false).await?;
         let mut errors = records.map(|(node, error, _)| (node, error));
         // Numbers break ties, since many errors may come within a second.
-        errors.found.sort_by(|(left, one), (right, other)| {
-            (other.error_time_secs, right).cmp(&(one.error_time_secs, left))
-        });
+        errors
+            .found
+            .sort_by(|(left, one), (right, other)| (other.error_time_secs, right).cmp(&(one.error_time_secs, left)));
         Ok(errors.map(|(_, error)| error))
     }
 

@@ -4,8 +4,8 @@ use ringstorm_records::payload::{self, PayloadError};
 use ringstorm_records::thrift::Record;
 use ringstorm_records::znode::Node;
 
-use super::trouble::{Trouble, answer};
 use super::Tree;
+use super::trouble::{Trouble, answer};
 use crate::operation::{Answer, Operation, Stat};
 use crate::outcome::Condition;
 use crate::path::ZnodePath;
@@ -113,7 +113,8 @@ impl Tree {
     /// [`Trouble`].
     pub async fn read_fresh<R: Record>(&self, node: &Node) -> Result<Reading<R>, Trouble> {
         let path = self.path(node);
-        let operations = vec![Operation::Sync { path: path.clone() }, Operation::Get { path: path.clone(), watch: false }];
+        let operations =
+            vec![Operation::Sync { path: path.clone() }, Operation::Get { path: path.clone(), watch: false }];
         let mut outcomes = self.asker.ask_all(operations).await.into_iter();
         let (Some(synced), Some(read)) = (outcomes.next(), outcomes.next()) else { return Ok(Reading::Absent) };
         answer(&path, synced)?;

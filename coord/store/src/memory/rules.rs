@@ -88,12 +88,7 @@ fn multi(
     Ok(Taken { changes, answer: Answer::Multi(answers) })
 }
 
-fn one(
-    tree: &mut Tree,
-    stamp: Stamp,
-    caller: Caller<'_>,
-    write: &Write,
-) -> Result<(Change, Answer, Undo), Condition> {
+fn one(tree: &mut Tree, stamp: Stamp, caller: Caller<'_>, write: &Write) -> Result<(Change, Answer, Undo), Condition> {
     let change = match write {
         Write::Create { path, data, mode, acl } => {
             let acl = fixed(acl, caller)?;

@@ -123,7 +123,8 @@ mod tests {
         for failed in [Error::NoNode, Error::BadVersion, Error::SessionExpired, Error::UnexpectedErrorCode(-122)] {
             assert!(matches!(of(failed.clone()), Outcome::Failed(_)), "{failed}");
         }
-        for open in [Error::ConnectionLoss, Error::Timeout, Error::UnexpectedErrorCode(-1), Error::RuntimeInconsistent] {
+        for open in [Error::ConnectionLoss, Error::Timeout, Error::UnexpectedErrorCode(-1), Error::RuntimeInconsistent]
+        {
             assert!(matches!(of(open.clone()), Outcome::Unknown(_)), "{open}");
         }
     }

@@ -74,7 +74,11 @@ impl<'a> Serving<'a> {
         }
     }
 
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>, submitted: &mut UnboundedReceiver<Submitted>) -> Poll<End> {
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        submitted: &mut UnboundedReceiver<Submitted>,
+    ) -> Poll<End> {
         let fault = &mut self.fault;
         self.tasks.retain_mut(|task| match task.poll_unpin(context) {
             Poll::Pending => true,
@@ -207,9 +211,7 @@ async fn perform(client: Client, operation: Operation) -> (Outcome, Option<(Watc
         }
         Operation::Children { path, watch: true } => {
             let read = client.get_and_watch_children(path.as_str()).await;
-            read.map(|(names, stat, watcher)| {
-                (children(names, &stat), Some(((path, WatchKind::Children), watcher)))
-            })
+            read.map(|(names, stat, watcher)| (children(names, &stat), Some(((path, WatchKind::Children), watcher))))
         }
         Operation::Exists { path, watch: true } => {
             let read = client.check_and_watch_stat(path.as_str()).await;
@@ -283,11 +285,7 @@ fn numbered(prefix: &ZnodePath, number: impl std::fmt::Display) -> Result<ZnodeP
     ZnodePath::new(&path).map_err(|error| Error::UnexpectedError(error.to_string()))
 }
 
-async fn multi(
-    client: &Client,
-    checks: &[ringstorm_store::operation::Check],
-    writes: &[Write],
-) -> Outcome {
+async fn multi(client: &Client, checks: &[ringstorm_store::operation::Check], writes: &[Write]) -> Outcome {
     let mut writer = client.new_multi_writer();
     for (index, check) in checks.iter().enumerate() {
         if let Err(error) = writer.add_check_version(check.path.as_str(), check.version.unwrap_or(-1)) {

@@ -87,9 +87,9 @@ impl Settings {
         let port = u16::try_from(port).map_err(|_| error(config, PORT, "a port below 65536"))?;
         let hosts = match config.get(SERVERS) {
             None | Some(Value::Null) => vec!["localhost".to_owned()],
-            Some(value) => texts(value).filter(|hosts| !hosts.is_empty()).ok_or_else(|| {
-                error(config, SERVERS, "a list of host names")
-            })?,
+            Some(value) => texts(value)
+                .filter(|hosts| !hosts.is_empty())
+                .ok_or_else(|| error(config, SERVERS, "a list of host names"))?,
         };
         let servers = hosts.into_iter().map(|host| {
             let is_address = host.parse::<std::net::Ipv6Addr>().is_ok();
@@ -117,8 +117,7 @@ impl Settings {
 /// The value is no path of a root.
 pub fn root(config: &Config) -> Result<Root, SettingsError> {
     let path = text(config, ROOT)?.unwrap_or_else(|| "/storm".to_owned());
-    Root::new(&path)
-        .map_err(|_| error(config, ROOT, "a path such as \"/storm\", without an empty part and a final /"))
+    Root::new(&path).map_err(|_| error(config, ROOT, "a path such as \"/storm\", without an empty part and a final /"))
 }
 
 /// Who may do what with the nodes that a daemon makes: anyone without a credential; with one, whoever made them, and for

@@ -85,12 +85,7 @@ pub(crate) fn run(settings: &Settings, mut submitted: UnboundedReceiver<Submitte
     async_io::block_on(serve(settings, &mut submitted, sink, &spawner));
 }
 
-async fn serve(
-    settings: &Settings,
-    submitted: &mut UnboundedReceiver<Submitted>,
-    sink: &Sink,
-    spawner: &Spawner,
-) {
+async fn serve(settings: &Settings, submitted: &mut UnboundedReceiver<Submitted>, sink: &Sink, spawner: &Spawner) {
     let mut pause = settings.retry_interval;
     loop {
         let attempt = AssertUnwindSafe(connect(settings)).catch_unwind();

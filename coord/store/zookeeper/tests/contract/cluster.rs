@@ -77,7 +77,8 @@ pub(crate) fn a_base_is_written_changed_and_removed_with_all_that_belongs_to_the
 pub(crate) fn the_newest_ten_errors_stay_when_their_writer_is_gone<W: World>(world: &W) {
     let cluster = world.cluster();
     let (words, count) = (name("words"), ComponentName::new("count & sum").unwrap());
-    let error = |index: i32| ErrorInfo { error: format!("error {index}"), error_time_secs: index / 2, ..ErrorInfo::default() };
+    let error =
+        |index: i32| ErrorInfo { error: format!("error {index}"), error_time_secs: index / 2, ..ErrorInfo::default() };
     let mut worker = world.client(None);
     let (topology, component) = (words.clone(), count.clone());
     let reported = worker.tree(&cluster, |tree| async move {
@@ -133,7 +134,10 @@ pub(crate) fn garbage_is_named_and_left_alone<W: World>(world: &W) {
     }
     // A folder that cannot be read is not an empty one.
     let path = client.path("/assignments");
-    let acl = [ringstorm_store::acl::Acl { rights: ringstorm_store::acl::Rights::ADMIN, ..ringstorm_store::acl::Acl::anyone() }];
+    let acl = [ringstorm_store::acl::Acl {
+        rights: ringstorm_store::acl::Rights::ADMIN,
+        ..ringstorm_store::acl::Acl::anyone()
+    }];
     client.done(Operation::SetAcl { path: path.clone(), acl: acl.into(), version: None });
     let failed = client.tree(&cluster, |tree| async move { tree.assignments(false).await });
     assert_eq!(failed, Err(Trouble::Failed { path, condition: Condition::NoAuth }));

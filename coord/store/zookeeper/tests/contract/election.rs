@@ -107,9 +107,8 @@ pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
         assert_eq!(set_base(world, client, leadership), Err(Trouble::Deposed));
         let (leader, topology) = (leadership.clone(), words.clone());
         let change = |base: &StormBase| Some(StormBase { num_workers: 9, ..base.clone() });
-        let changed = client.tree(&world.cluster(), |tree| async move {
-            tree.change_storm_base(&leader, &topology, change).await
-        });
+        let changed = client
+            .tree(&world.cluster(), |tree| async move { tree.change_storm_base(&leader, &topology, change).await });
         assert_eq!(changed, Err(Trouble::Deposed));
         let (leader, topology) = (leadership.clone(), words.clone());
         let removed =
@@ -126,9 +125,8 @@ pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
     refuse(&mut first, &leadership);
     refuse(&mut second, &leadership);
     let (leader, topology) = (leadership, words.clone());
-    let procedure = world.cluster().procedure(|tree| async move {
-        tree.set_storm_base(&leader, &topology, &base("words")).await
-    });
+    let procedure =
+        world.cluster().procedure(|tree| async move { tree.set_storm_base(&leader, &topology, &base("words")).await });
     let late = first.control.run(old, procedure, crate::worlds::LIMIT).unwrap();
     assert_eq!(late.unwrap_err().condition(), Some(&Condition::SessionOver));
     let Standing::Leads(leadership) = standing(world, &mut second, &candidacy) else { panic!() };

@@ -76,4 +76,6 @@ cases! {
         blobs_have_holders_and_numbers,
         remains_are_removed_also_while_somebody_writes,
         profile_requests_and_credentials_come_back;
+    golden:
+        a_tree_in_the_same_situation_is_storms;
 }

@@ -106,7 +106,12 @@ pub(crate) fn a_multi_is_done_as_a_whole_or_not_at_all<W: World>(world: &W) {
     let Answer::Multi(answers) = client.done(Operation::Multi { checks, writes }) else { panic!() };
     assert!(matches!(
         answers.as_slice(),
-        [Answer::Created { .. }, Answer::Set { stat: Stat { version: 1, .. } }, Answer::Created { .. }, Answer::Deleted]
+        [
+            Answer::Created { .. },
+            Answer::Set { stat: Stat { version: 1, .. } },
+            Answer::Created { .. },
+            Answer::Deleted
+        ]
     ));
     let failed = |condition, part| Outcome::Failed(Failure { condition, part });
     for (checks, writes, expected) in [

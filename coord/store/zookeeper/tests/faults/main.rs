@@ -176,7 +176,11 @@ fn a_client_that_is_cut_off_from_one_member_goes_to_another() {
     let mut counter = Counter::new(Client::open(&servers, LONG), "/count");
     for (index, link) in links.iter().enumerate() {
         // Whether it breaks, or just says nothing more.
-        if index % 2 == 0 { link.cut() } else { link.silence() }
+        if index % 2 == 0 {
+            link.cut()
+        } else {
+            link.silence()
+        }
         counter.write(10);
         link.heal();
     }
@@ -227,7 +231,8 @@ fn a_leader_that_hears_nothing_knows_before_another_one_leads() {
     link.heal();
     while first.session_event() != (SessionEvent::Expired { session }) {}
     first.session = first.control.opened(LIMIT).unwrap();
-    let write = cluster.procedure(|tree| async move { tree.remove_topology(&leadership, &NodeName::new("words").unwrap()).await });
+    let write = cluster
+        .procedure(|tree| async move { tree.remove_topology(&leadership, &NodeName::new("words").unwrap()).await });
     let refused = first.control.run(first.session, write, LIMIT).unwrap();
     assert_eq!(refused, Err(Trouble::Deposed));
 }
