@@ -167,6 +167,10 @@ mod tests {
     fn contents_are_numbered_by_storms_rules() {
         let unknown = next_blob_number(None, None, &nimbus("me"), true);
         assert_eq!(unknown, BlobNumber { number: 1, is_highest: true });
+        // Where the highest number is lost, those that are listed say how far it was.
+        let holder = BlobHolder { nimbus: nimbus("me"), version: 3 };
+        let lost = next_blob_number(Some(&[holder]), None, &nimbus("me"), true);
+        assert_eq!(lost, BlobNumber { number: 4, is_highest: true });
         // Everybody was down; whoever is back first takes what was the newest.
         assert_eq!(number(&[], 4, false), (4, false));
         // Others hold it and this nimbus does not.

@@ -69,7 +69,7 @@ impl Tree {
             skipped.extend(nodes.skipped);
             let paths: Vec<_> = nodes.found.iter().map(|node| self.path(node)).collect();
             let gets = paths.iter().map(|path| Operation::Get { path: path.clone(), watch: false }).collect();
-            for (path, outcome) in paths.iter().zip(self.asker.ask_all(gets).await) {
+            for (path, outcome) in paths.iter().zip(self.ask_many(gets).await) {
                 let Some((bytes, _)) = data(path, answer(path, outcome))? else { continue };
                 let version = match folder {
                     Node::Nimbuses {} => version_of(&bytes, |nimbus: NimbusSummary| Some(nimbus.version)),

@@ -7,8 +7,12 @@ use ringstorm_records::znode::Node;
 use super::Tree;
 use super::trouble::{Trouble, answer};
 use crate::operation::{Answer, Operation, Stat};
-use crate::outcome::Condition;
+use crate::outcome::{Condition, Outcome};
 use crate::path::ZnodePath;
+
+/// How many operations are asked for at once. Stores bound how many may be under way, and several conversations share
+/// that.
+const ASKED_AT_ONCE: usize = 1000;
 
 /// How often a read starts anew when the node comes and goes meanwhile.
 pub(super) const TRIES_MAX: usize = 8;
@@ -147,7 +151,7 @@ impl Tree {
         let nodes = self.nodes(below, watch).await?;
         let paths: Vec<_> = nodes.found.iter().map(|node| self.path(node)).collect();
         let gets = paths.iter().map(|path| Operation::Get { path: path.clone(), watch: false }).collect();
-        let outcomes = self.asker.ask_all(gets).await;
+        let outcomes = self.ask_many(gets).await;
         let mut listing = Listing { found: Vec::new(), skipped: nodes.skipped };
         for ((node, path), outcome) in nodes.found.into_iter().zip(paths).zip(outcomes) {
             match Reading::decode(data(&path, answer(&path, outcome))?, payload::decode) {
@@ -158,6 +162,16 @@ impl Tree {
             }
         }
         Ok(listing)
+    }
+
+    /// Any number of operations, with their outcomes in their order.
+    pub(super) async fn ask_many(&self, operations: Vec<Operation>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(operations.len());
+        let mut operations = operations.into_iter();
+        while operations.len() > 0 {
+            outcomes.extend(self.asker.ask_all(operations.by_ref().take(ASKED_AT_ONCE).collect()).await);
+        }
+        outcomes
     }
 
     /// The data of a node; `None` when it is not there.

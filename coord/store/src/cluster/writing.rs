@@ -119,7 +119,7 @@ impl Tree {
             let found = names(path, answer(path, self.asker.ask(children).await))?.unwrap_or_default();
             let paths: Vec<_> = found.iter().map(|name| path.joined(name)).collect();
             let delete = |path: &ZnodePath| fenced(leader, Write::Delete { path: path.clone(), version: None });
-            let outcomes = self.asker.ask_all(paths.iter().map(delete).collect()).await;
+            let outcomes = self.ask_many(paths.iter().map(delete).collect()).await;
             for (path, outcome) in paths.iter().zip(outcomes) {
                 match answer(path, outcome) {
                     Ok(_) | Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {}

@@ -40,15 +40,14 @@ pub(crate) enum End {
     Closed,
     /// It is over.
     Over,
-    /// The crate failed in itself.
-    Fault(String),
+    /// The crate's task ended without an end of the session: it failed in itself.
+    Fault,
 }
 
 pub(crate) struct Serving<'a> {
     client: Client,
     session: SessionId,
     tasks: Vec<Task>,
-    fault: Option<String>,
     is_connected: bool,
     in_flight: FuturesOrdered<BoxFuture<'static, Ended>>,
     armed: BTreeSet<Watched>,
@@ -65,7 +64,6 @@ impl<'a> Serving<'a> {
             client,
             session,
             tasks,
-            fault: None,
             is_connected: true,
             in_flight: FuturesOrdered::new(),
             armed: BTreeSet::new(),
@@ -79,14 +77,7 @@ impl<'a> Serving<'a> {
         context: &mut Context<'_>,
         submitted: &mut UnboundedReceiver<Submitted>,
     ) -> Poll<End> {
-        let fault = &mut self.fault;
-        self.tasks.retain_mut(|task| match task.poll_unpin(context) {
-            Poll::Pending => true,
-            Poll::Ready(ended) => {
-                *fault = fault.take().or(ended.err());
-                false
-            }
-        });
+        self.tasks.retain_mut(|task| task.poll_unpin(context).is_pending());
         self.look_at_state();
         self.tell_watches(context);
         self.tell_outcomes(context);
@@ -160,7 +151,7 @@ impl<'a> Serving<'a> {
             return Poll::Pending;
         }
         self.sink.tell(Event::Session(SessionEvent::Expired { session: self.session }));
-        Poll::Ready(self.fault.take().map_or(End::Over, End::Fault))
+        Poll::Ready(if self.client.state().is_terminated() { End::Over } else { End::Fault })
     }
 
     fn submit(&mut self, Submitted { ticket, session, operation }: Submitted) {

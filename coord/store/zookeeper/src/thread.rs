@@ -51,8 +51,8 @@ impl Sink {
     }
 }
 
-/// A task of the crate, and whether it ended by a panic.
-pub(crate) type Task = BoxFuture<'static, Result<(), String>>;
+/// A task of the crate. One that panics ends, and nothing else does: `spawns-core` sees to that.
+pub(crate) type Task = BoxFuture<'static, ()>;
 
 /// Takes the tasks that the crate would have somebody run.
 #[derive(Default)]
@@ -66,9 +66,7 @@ impl Spawner {
 
 impl spawns_core::Spawn for Spawner {
     fn spawn(&self, task: spawns_core::Task) {
-        let body = AssertUnwindSafe(Box::into_pin(task.future)).catch_unwind();
-        let task = body.map(|ended| ended.map_err(|panic| words_of(&*panic)));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(task.boxed());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::into_pin(task.future));
     }
 }
 
@@ -107,7 +105,7 @@ async fn serve(settings: &Settings, submitted: &mut UnboundedReceiver<Submitted>
                         continue;
                     }
                     End::Over => "the last session was over as soon as it was open".to_owned(),
-                    End::Fault(why) => format!("a fault in the client of ZooKeeper: {why}"),
+                    End::Fault => "the client library failed in itself, and the session with it".to_owned(),
                 }
             }
             Err(why) => why,
@@ -159,4 +157,20 @@ async fn close(serving: Serving<'_>) {
         if tasks.is_empty() { Poll::Ready(()) } else { Pin::new(&mut limit).poll(context).map(drop) }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn a_task_of_the_library_that_panics_ends_alone() {
+        let spawner = Spawner::default();
+        let _scope = spawns_core::enter(&spawner);
+        drop(spawns_core::spawn(async { panic!("a fault of somebody else") }));
+        let mut tasks = spawner.take();
+        assert!(tasks[0].poll_unpin(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
 }

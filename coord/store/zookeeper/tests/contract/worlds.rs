@@ -249,9 +249,9 @@ impl World for RealEnsemble {
     fn lose(&self, client: &mut Client<Self>, operation: Operation, is_done: bool) -> Outcome {
         let link = client.link.as_ref().unwrap();
         if is_done {
-            link.silence_answers()
+            link.silence_answers();
         } else {
-            link.silence()
+            link.silence();
         }
         let path = match &operation {
             Operation::Write(write) => write.path().clone(),

@@ -177,9 +177,9 @@ fn a_client_that_is_cut_off_from_one_member_goes_to_another() {
     for (index, link) in links.iter().enumerate() {
         // Whether it breaks, or just says nothing more.
         if index % 2 == 0 {
-            link.cut()
+            link.cut();
         } else {
-            link.silence()
+            link.silence();
         }
         counter.write(10);
         link.heal();
@@ -244,8 +244,13 @@ fn an_ensemble_that_is_away_is_said_to_be_and_waited_for() {
     let address = ensemble.addresses()[0];
     let mut settings = Settings::of_servers(vec![address.to_string()]);
     settings.retry_interval = Duration::from_millis(50);
-    let mut control = Control::new(ZooKeeperStore::open(settings, || {}).unwrap());
-    let Some(Event::Session(SessionEvent::Unreachable { why })) = control.next_event(LIMIT) else { panic!() };
+    let (notify, notified) = std::sync::mpsc::channel();
+    let notify = move || notify.send(()).unwrap();
+    let mut control = Control::new(ZooKeeperStore::open(settings, notify).unwrap());
+    // Whoever waits for other things too is woken.
+    notified.recv_timeout(LIMIT).unwrap();
+    let told = control.next_event(Duration::ZERO);
+    let Some(Event::Session(SessionEvent::Unreachable { why })) = told else { panic!("{told:?}") };
     assert!(why.contains(&address.to_string()), "{why}");
     let nobody = control.ask(SessionId(7), create("/a", CreateMode::Persistent), LIMIT);
     assert_eq!(nobody, Ok(Outcome::failed(Condition::SessionOver)));
