@@ -59,9 +59,14 @@ impl Workspace {
         }
         for node in metadata["resolve"]["nodes"].as_array()? {
             let id = node["id"].as_str()?;
-            let dependencies = node["deps"].as_array()?.iter().filter(|dependency| is_for_more_than_tests(dependency));
+            let package = packages.get(id)?;
+            let is_linked = |dependency: &&Value| {
+                let needed = dependency["pkg"].as_str().and_then(|id| packages.get(id));
+                is_for_more_than_tests(dependency) && needed.is_none_or(|needed| is_enabled(package, node, needed))
+            };
+            let dependencies = node["deps"].as_array()?.iter().filter(is_linked);
             let node = Node {
-                name: packages.get(id)?["name"].as_str()?.to_owned(),
+                name: package["name"].as_str()?.to_owned(),
                 dependencies: dependencies
                     .filter_map(|dependency| Some(dependency["pkg"].as_str()?.to_owned()))
                     .collect(),
@@ -116,6 +121,26 @@ fn is_for_more_than_tests(dependency: &Value) -> bool {
     dependency["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"] != "dev"))
 }
 
+/// Whether a package needs another one with the features that it has. Cargo also lists what is optional and only named by
+/// a weak feature (`other?/feature`), as soon as anybody else in the workspace needs it; that is not linked.
+fn is_enabled(package: &Value, node: &Value, needed: &Value) -> bool {
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(|text| Some(text.as_str()?.to_owned())).collect()
+    };
+    let enabled: Vec<String> =
+        texts(&node["features"]).iter().flat_map(|feature| texts(&package["features"][feature])).collect();
+    let declared = package["dependencies"].as_array().into_iter().flatten();
+    let mut declared = declared.filter(|dependency| dependency["name"] == needed["name"]).peekable();
+    declared.peek().is_none()
+        || declared.any(|dependency| {
+            let name = dependency["rename"].as_str().or(dependency["name"].as_str()).unwrap_or_default();
+            let enables = |text: &String| {
+                *text == format!("dep:{name}") || text.split_once('/').is_some_and(|(of, _)| of == name)
+            };
+            dependency["optional"] != true || enabled.iter().any(enables)
+        })
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -166,5 +191,26 @@ pub(crate) mod tests {
         assert_eq!(workspace.all(member), BTreeSet::from(["b", "c"]));
         assert_eq!(workspace.targets("a", "lib"), ["a"]);
         assert!(Workspace::parse("{}").is_none());
+    }
+    #[test]
+    fn what_is_optional_and_only_named_by_a_weak_feature_is_not_linked() {
+        let of = |features: &str| {
+            let text = r#"{
+                "packages": [
+                    {"id": "a#1", "name": "a", "manifest_path": "/x/a/Cargo.toml", "targets": [],
+                     "features": {"std": ["bee?/std"], "bee": ["dep:bee"], "more": ["bee/more"]},
+                     "dependencies": [{"name": "b", "rename": "bee", "optional": true}]},
+                    {"id": "b#1", "name": "b", "manifest_path": "/y/b/Cargo.toml", "targets": []}
+                ],
+                "workspace_members": ["a#1"],
+                "resolve": {"nodes": [
+                    {"id": "a#1", "features": [FEATURES], "deps": [{"pkg": "b#1", "dep_kinds": [{"kind": null}]}]},
+                    {"id": "b#1", "deps": []}
+                ]}
+            }"#;
+            let workspace = Workspace::parse(&text.replace("FEATURES", features)).unwrap();
+            !workspace.direct(workspace.member("a").unwrap()).is_empty()
+        };
+        assert_eq!([of(r#""std""#), of(r#""std", "bee""#), of(r#""more""#)], [false, true, true]);
     }
 }

@@ -21,6 +21,9 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
     ("ringstorm-records", Some(&[])),
     ("ringstorm-scheduler", Some(&["ringstorm-types"])),
+    ("ringstorm-store", Some(&["ringstorm-records"])),
+    ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
         Some(&[
@@ -48,6 +51,7 @@ const PURE: &[&str] = &[
     "ringstorm-protocol",
     "ringstorm-records",
     "ringstorm-scheduler",
+    "ringstorm-store",
 ];
 
 /// Packages that do I/O or lead to it.
@@ -69,6 +73,10 @@ const IO: &[&str] = &[
 /// its sockets.
 const GLOMMIO: [&str; 2] = ["glommio", "glommio-ng"];
 const GLOMMIO_USERS: [&str; 2] = ["ringstorm-runtime", "ringstorm-benches"];
+
+/// The client of ZooKeeper, and the one member that may depend on it.
+const ZOOKEEPER: &str = "zookeeper-client";
+const ZOOKEEPER_USER: &str = "ringstorm-zookeeper";
 
 /// Every rule for the whole workspace.
 pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
@@ -94,6 +102,9 @@ fn check_member(package: &Package, workspace: &Workspace) -> Vec<Finding> {
     for name in GLOMMIO.iter().filter(|name| direct.contains(*name) && !GLOMMIO_USERS.contains(&package.name.as_str()))
     {
         findings.push(place(format!("{} depends on {name}; only {} may", package.name, GLOMMIO_USERS.join(" and "))));
+    }
+    if direct.contains(ZOOKEEPER) && package.name != ZOOKEEPER_USER {
+        findings.push(place(format!("{} depends on {ZOOKEEPER}; only {ZOOKEEPER_USER} may", package.name)));
     }
     if PURE.contains(&package.name.as_str()) {
         let all: BTreeSet<&str> = workspace.all(package);
@@ -132,6 +143,7 @@ mod tests {
             ("ringstorm-acking", &["ringstorm-types"], "may not depend on ringstorm-types"),
             ("ringstorm-types", &["rustix"], "linked with rustix"),
             ("ringstorm-ring", &["glommio"], "only ringstorm-runtime and ringstorm-benches may"),
+            ("ringstorm-store", &["zookeeper-client"], "only ringstorm-zookeeper may"),
             ("ringstorm-new", &[], "has no rule"),
         ];
         for (name, needs, words) in bad {

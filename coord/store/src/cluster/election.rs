@@ -1,0 +1,200 @@
+//! Who leads: candidates queue up, and the first one does.
+//!
+//! As in Curator's `LeaderLatch`, which Storm's nimbus uses, so that its tools see who leads: each candidate makes one
+//! ephemeral numbered node below `leader-lock` with its address; the lowest number leads; everybody else watches the one
+//! before it, so that the end of a leader wakes one candidate and not all.
+//!
+//! Invariants: numbers only grow, so that a candidate that was first stays first for as long as its node is there.
+
+use ringstorm_records::payload::{NimbusAddress, NimbusInfo};
+use ringstorm_records::znode::{Candidate, Node, NodeName};
+
+use super::trouble::{Trouble, answer};
+use super::{Listing, Tree};
+use crate::operation::{Answer, Check, CreateMode, Operation, Write};
+use crate::outcome::{Condition, Doubt};
+use crate::path::ZnodePath;
+use crate::store::SessionId;
+
+/// The right to write as a leader. It is made by [`Tree::standing`] only, and names the node that the right hangs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    latch: ZnodePath,
+}
+
+impl Leadership {
+    /// The condition of every write of this leader.
+    pub(super) fn check(&self) -> Check {
+        Check { path: self.latch.clone(), version: None }
+    }
+
+    /// The node that it hangs on.
+    pub fn latch(&self) -> &ZnodePath {
+        &self.latch
+    }
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidacy {
+    candidate: Candidate,
+    session: SessionId,
+}
+
+/// Where a candidate stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It leads. Its own node is watched: when it goes, so does the leadership.
+    Leads(Leadership),
+    /// It waits for this node to go, which is watched.
+    Waits {
+        /// The candidate before it.
+        before: ZnodePath,
+    },
+    /// Its node is gone: its session is over, or somebody deleted it. It has to queue up again.
+    Gone,
+}
+
+impl Tree {
+    /// Queues up, as who is reached at `address`. `id` is unique to this candidate and session, such as a random UUID:
+    /// by it the node is found again when nobody knows whether it was made.
+    ///
+    /// # Errors
+    /// [`Trouble`]. After [`Trouble::Unknown`], call it again with the same id.
+    pub async fn stand(
+        &self,
+        session: SessionId,
+        id: &NodeName,
+        address: &NimbusAddress,
+    ) -> Result<Candidacy, Trouble> {
+        let folder = self.path(&Node::LeaderLock {});
+        if let Some(candidate) = self.own_candidate(session, id).await? {
+            return Ok(Candidacy { candidate, session });
+        }
+        let numbered = Node::LeaderCandidate { candidate: Candidate { id: id.clone(), number: 0 } };
+        let path = ZnodePath::numbered(&self.root, &numbered);
+        let create = |acl| Write::Create {
+            path: path.clone(),
+            data: address.to_string().into_bytes(),
+            mode: CreateMode::EphemeralSequential,
+            acl,
+        };
+        let mut made = self.write(None, create(self.acls.daemons.clone())).await;
+        if made.as_ref().is_err_and(|trouble| trouble.condition() == Some(&Condition::NoNode)) {
+            self.make_folder(None, &folder, &self.acls.daemons).await?;
+            made = self.write(None, create(self.acls.daemons.clone())).await;
+        }
+        match made? {
+            Answer::Created { path } => match self.root.node(path.as_str()) {
+                Some(Node::LeaderCandidate { candidate }) => Ok(Candidacy { candidate, session }),
+                _ => Err(odd(&path)),
+            },
+            other => Err(Trouble::odd(&path, &other)),
+        }
+    }
+
+    /// Where a candidate stands now. Asked again when what is watched changes, and after an interruption.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn standing(&self, candidacy: &Candidacy) -> Result<Standing, Trouble> {
+        let own = self.path(&Node::LeaderCandidate { candidate: candidacy.candidate.clone() });
+        loop {
+            let mut queue = self.candidates().await?.found;
+            queue.sort_by_key(|candidate| candidate.number);
+            let Some(place) = queue.iter().position(|candidate| *candidate == candidacy.candidate) else {
+                return Ok(Standing::Gone);
+            };
+            // Not by whether it exists, as Curator does it: a watch on what has gone already would stay behind.
+            let watched = match place.checked_sub(1) {
+                None => own.clone(),
+                Some(before) => self.path(&Node::LeaderCandidate { candidate: queue[before].clone() }),
+            };
+            let read = Operation::Get { path: watched.clone(), watch: true };
+            match answer(&watched, self.asker.ask(read).await) {
+                Ok(_) if place == 0 => return Ok(Standing::Leads(Leadership { latch: own })),
+                Ok(_) => return Ok(Standing::Waits { before: watched }),
+                Err(Trouble::Failed { condition: Condition::NoNode, .. }) if place == 0 => return Ok(Standing::Gone),
+                // It went between the two reads; look who is before now. Each round one candidate less is before.
+                Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Leaves the queue, and with it the leadership.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn stand_down(&self, candidacy: &Candidacy) -> Result<(), Trouble> {
+        let own = self.path(&Node::LeaderCandidate { candidate: candidacy.candidate.clone() });
+        self.remove(None, &own).await
+    }
+
+    /// Everybody who would lead, the leader first, with where they are reached.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn queue(&self) -> Result<Listing<(Candidate, NimbusAddress)>, Trouble> {
+        let candidates = self.candidates().await?;
+        let mut listing = Listing { found: Vec::new(), skipped: candidates.skipped };
+        for candidate in candidates.found {
+            let path = self.path(&Node::LeaderCandidate { candidate: candidate.clone() });
+            let Some((data, _)) = self.get(&path, false).await? else { continue };
+            match std::str::from_utf8(&data).map_err(|error| error.to_string()).and_then(|text| {
+                text.parse().map_err(|error: ringstorm_records::payload::InvalidAddress| error.to_string())
+            }) {
+                Ok(address) => listing.found.push((candidate, address)),
+                Err(why) => listing.skipped.push(super::Skipped { path, why }),
+            }
+        }
+        listing.found.sort_by_key(|(candidate, _)| candidate.number);
+        Ok(listing)
+    }
+
+    /// Writes who leads where Storm writes it. Nobody reads it there.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn set_leader_info(&self, leader: &Leadership, address: &NimbusAddress) -> Result<(), Trouble> {
+        // Storm writes false of every leader.
+        let info = NimbusInfo { address: address.clone(), is_leader: false };
+        let path = self.path(&Node::LeaderInfo {});
+        self.set_data(Some(leader), &path, &info.to_bytes(), &self.acls.daemons).await
+    }
+
+    async fn candidates(&self) -> Result<Listing<Candidate>, Trouble> {
+        let nodes = self.nodes(&Node::LeaderLock {}, false).await?;
+        let mut listing = Listing { found: Vec::new(), skipped: nodes.skipped };
+        for node in nodes.found {
+            match node {
+                Node::LeaderCandidate { candidate } => listing.found.push(candidate),
+                other => listing.skipped.push(super::Skipped { path: self.path(&other), why: "no candidate".into() }),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The node that this candidate has made already, if it has. Of several, which an unknown outcome can leave behind,
+    /// the first counts and the others go.
+    async fn own_candidate(&self, session: SessionId, id: &NodeName) -> Result<Option<Candidate>, Trouble> {
+        let mut own = Vec::new();
+        for candidate in self.candidates().await?.found.into_iter().filter(|candidate| candidate.id == *id) {
+            let path = self.path(&Node::LeaderCandidate { candidate: candidate.clone() });
+            if let Some((_, stat)) = self.get(&path, false).await?
+                && stat.owner == Some(session)
+            {
+                own.push(candidate);
+            }
+        }
+        own.sort_by_key(|candidate| candidate.number);
+        for candidate in own.drain(own.len().min(1)..) {
+            self.remove(None, &self.path(&Node::LeaderCandidate { candidate })).await?;
+        }
+        Ok(own.pop())
+    }
+}
+
+fn odd(path: &ZnodePath) -> Trouble {
+    Trouble::Unknown { path: path.clone(), doubt: Doubt::Unreadable("the node that was made is no candidate".into()) }
+}
