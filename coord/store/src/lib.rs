@@ -10,8 +10,8 @@
 //! The store on a real ZooKeeper is the package `ringstorm-zookeeper`. It is apart, so that what decides can be reached by
 //! the simulator and by Miri without any I/O.
 //!
-//! Invariants: no I/O, no randomness; the only clock is that of [`control::Control`], for its limits. Everything else is a
-//! function of what it is given. What cannot be read is reported, skipped, and never a reason to remove anything.
+//! Invariants: no I/O, no randomness; the only clock is for the limits of those who wait ([`control::Control`],
+//! [`memory::MemoryStore`]). Everything else is a function of what it is given. What cannot be read is reported, skipped, and never a reason to remove anything.
 //! Threading: plain data, but for the client in memory, which is shared. Errors: [`outcome`] says how an operation
 //! ends, [`cluster::Trouble`] how a conversation does.
 #![forbid(unsafe_code)]

@@ -14,6 +14,7 @@
 //!   over never slips into the next one.
 //! - A watch is never lost while its session lasts: it is told once, late perhaps, and perhaps needlessly. After an
 //!   interruption every watch that was armed is told as [`Change::Missed`], so that whoever relies on one reads again.
+//!   Who may not read a node is not told of it.
 //! - Reads may be stale, but never older than what the session has read or written before. [`Operation::Sync`] makes
 //!   the next one fresh.
 //! - After [`SessionEvent::Suspended`] nobody may rely on what the session holds: a leader stops to act.

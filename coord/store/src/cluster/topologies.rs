@@ -6,7 +6,7 @@ use ringstorm_records::znode::{Node, NodeName};
 
 use super::reading::TRIES_MAX;
 use super::{Leadership, Listing, Reading, Tree, Trouble};
-use crate::operation::Write;
+use crate::operation::{Answer, Write};
 use crate::outcome::Condition;
 
 impl Tree {
@@ -57,7 +57,8 @@ impl Tree {
             let Some(changed) = change(value) else { return Ok(reading) };
             let (data, version) = (payload::encode(&changed), Some(stat.version));
             match self.write(Some(leader), Write::Set { path: path.clone(), data, version }).await {
-                Ok(_) => return Ok(Reading::Found { value: changed, stat: *stat }),
+                Ok(Answer::Set { stat }) => return Ok(Reading::Found { value: changed, stat }),
+                Ok(other) => return Err(Trouble::odd(&path, &other)),
                 Err(Trouble::Failed { condition: Condition::BadVersion | Condition::NoNode, .. }) => {}
                 Err(trouble) => return Err(trouble),
             }

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::rules::{self, Caller};
-use super::tree::{Change, Sights, Stamp, Tree};
-use crate::acl::{Acls, Credential};
+use super::rules::{self, Caller, allows};
+use super::tree::{Change, Stamp, Tree};
+use crate::acl::{Acls, Credential, Rights};
 use crate::operation::{Operation, Stat};
 use crate::outcome::{Condition, Outcome};
 use crate::path::ZnodePath;
@@ -125,7 +125,7 @@ impl Ensemble {
         let changes = owned.into_iter().map(|path| Change::Delete { path }).collect::<Vec<_>>();
         let stamp = self.next_stamp();
         for change in &changes {
-            self.head.apply(stamp, change, &mut Sights::new());
+            self.head.apply(stamp, change, &mut Vec::new());
         }
         self.commit(Transaction { stamp, changes });
     }
@@ -284,7 +284,7 @@ impl Ensemble {
     /// Lets a member apply everything that is in the log, and tells the watches of its sessions.
     fn catch_up(&mut self, index: usize) {
         let member = &mut self.members[index];
-        let mut sights = Sights::new();
+        let mut sights = Vec::new();
         for transaction in self.log.iter().filter(|transaction| transaction.stamp.number > member.applied) {
             for change in &transaction.changes {
                 member.tree.apply(transaction.stamp, change, &mut sights);
@@ -293,9 +293,12 @@ impl Ensemble {
         member.applied = self.number;
         let sessions = self.sessions.values_mut().filter(|session| session.member == Some(index));
         for session in sessions {
-            for (path, kind, change) in &sights {
-                if session.watches.remove(&(path.clone(), *kind)) {
-                    session.told.push_back(WatchEvent { path: path.clone(), kind: *kind, change: *change });
+            for sight in &sights {
+                let is_armed = session.watches.remove(&(sight.path.clone(), sight.kind));
+                // Who may not read a node does not hear of it, from ZooKeeper 3.8.4 and 3.9.2 on (CVE-2024-23944).
+                if is_armed && allows(&sight.acl, Rights::READ, &session.credentials) {
+                    let (path, kind, change) = (sight.path.clone(), sight.kind, sight.change);
+                    session.told.push_back(WatchEvent { path, kind, change });
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::tree::{Change, Sights, Stamp, Tree, Undo, Znode};
+use super::tree::{Change, Stamp, Tree, Undo, Znode};
 use crate::acl::{Acl, Acls, Credential, Rights};
 use crate::operation::{Answer, Check, Operation, Write};
 use crate::outcome::{Condition, Failure, Part};
@@ -44,7 +44,7 @@ pub(super) fn write(
             may(node, Rights::ADMIN, caller).map_err(whole)?;
             has_version(node.marks.acl_version, *version).map_err(whole)?;
             let change = Change::SetAcl { path: path.clone(), acl };
-            tree.apply(stamp, &change, &mut Sights::new());
+            tree.apply(stamp, &change, &mut Vec::new());
             let stat = found(tree, path).map_err(whole)?.stat();
             Ok(Taken { changes: vec![change], answer: Answer::AclSet { stat } })
         }
@@ -114,8 +114,8 @@ fn one(tree: &mut Tree, stamp: Stamp, caller: Caller<'_>, write: &Write) -> Resu
         Write::Delete { path, version } => {
             let refused = || Condition::Refused("the root cannot be deleted".into());
             let parent = found(tree, &path.parent().ok_or_else(refused)?)?;
-            let node = found(tree, path)?;
             may(parent, Rights::DELETE, caller)?;
+            let node = found(tree, path)?;
             has_version(node.marks.version, *version)?;
             if !node.children.is_empty() {
                 return Err(Condition::NotEmpty);
@@ -123,7 +123,7 @@ fn one(tree: &mut Tree, stamp: Stamp, caller: Caller<'_>, write: &Write) -> Resu
             Change::Delete { path: path.clone() }
         }
     };
-    let undo = tree.apply(stamp, &change, &mut Sights::new());
+    let undo = tree.apply(stamp, &change, &mut Vec::new());
     let answer = match &change {
         Change::Create { path, .. } => Answer::Created { path: path.clone() },
         Change::Set { path, .. } => Answer::Set { stat: found(tree, path)?.stat() },
@@ -169,13 +169,17 @@ fn has_version(found: i32, expected: Option<i32>) -> Result<(), Condition> {
 }
 
 fn may(node: &Znode, wanted: Rights, caller: Caller<'_>) -> Result<(), Condition> {
+    if allows(&node.acl, wanted, caller.credentials) { Ok(()) } else { Err(Condition::NoAuth) }
+}
+
+/// Whether a list gives a right to who has these credentials.
+pub(super) fn allows(acl: &Acls, wanted: Rights, credentials: &[Credential]) -> bool {
     let is_meant = |entry: &Acl| match (entry.scheme.as_str(), entry.id.as_str()) {
         ("world", "anyone") => true,
-        ("digest", id) => caller.credentials.iter().any(|credential| credential.digest_id() == id),
+        ("digest", id) => credentials.iter().any(|credential| credential.digest_id() == id),
         _ => false,
     };
-    let may = node.acl.iter().any(|entry| entry.rights.include(wanted) && is_meant(entry));
-    if may { Ok(()) } else { Err(Condition::NoAuth) }
+    acl.iter().any(|entry| entry.rights.include(wanted) && is_meant(entry))
 }
 
 /// The list as it is stored: the creator by all of its identities.

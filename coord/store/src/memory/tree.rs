@@ -59,8 +59,14 @@ pub(super) struct Stamp {
     pub(super) at_ms: i64,
 }
 
-/// What watches may see of a change.
-pub(super) type Sights = Vec<(ZnodePath, WatchKind, Seen)>;
+/// What a watch may see of a change, if its session may read the node.
+#[derive(Clone, Debug)]
+pub(super) struct Sight {
+    pub(super) path: ZnodePath,
+    pub(super) kind: WatchKind,
+    pub(super) change: Seen,
+    pub(super) acl: Acls,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
@@ -86,6 +92,12 @@ impl Znode {
             data_bytes: self.data.len(),
             child_count,
         }
+    }
+}
+
+impl Sight {
+    fn of(path: &ZnodePath, node: &Znode, kind: WatchKind, change: Seen) -> Self {
+        Self { path: path.clone(), kind, change, acl: node.acl.clone() }
     }
 }
 
@@ -125,7 +137,7 @@ impl Tree {
     ///
     /// # Panics
     /// It was not: a fault of this module's callers.
-    pub(super) fn apply(&mut self, stamp: Stamp, change: &Change, sights: &mut Sights) -> Undo {
+    pub(super) fn apply(&mut self, stamp: Stamp, change: &Change, sights: &mut Vec<Sight>) -> Undo {
         match change {
             Change::Create { path, data, acl, owner } => {
                 let marks = Marks {
@@ -145,9 +157,9 @@ impl Tree {
                 parent.children.insert(path.name().to_owned());
                 parent.marks.children_made = parent.marks.children_made.wrapping_add(1);
                 parent.marks.children_changed = stamp.number;
+                sights.push(Sight::of(path, &node, WatchKind::Node, Seen::Created));
                 self.nodes.insert(path.clone(), node);
-                sights.push((path.clone(), WatchKind::Node, Seen::Created));
-                sights.extend(path.parent().map(|parent| (parent, WatchKind::Children, Seen::Children)));
+                sights.extend(self.sight_of_parent(path));
                 Undo::Create { path: path.clone(), parent_marks }
             }
             Change::Set { path, data } => {
@@ -157,7 +169,7 @@ impl Tree {
                 node.marks.version = node.marks.version.wrapping_add(1);
                 node.marks.changed = stamp.number;
                 node.marks.changed_ms = stamp.at_ms;
-                sights.push((path.clone(), WatchKind::Node, Seen::Data));
+                sights.push(Sight::of(path, node, WatchKind::Node, Seen::Data));
                 Undo::Replace { path: path.clone(), node: before }
             }
             Change::Delete { path } => {
@@ -166,9 +178,9 @@ impl Tree {
                 let parent_marks = parent.marks;
                 parent.children.remove(path.name());
                 parent.marks.children_changed = stamp.number;
-                sights.push((path.clone(), WatchKind::Node, Seen::Deleted));
-                sights.push((path.clone(), WatchKind::Children, Seen::Deleted));
-                sights.extend(path.parent().map(|parent| (parent, WatchKind::Children, Seen::Children)));
+                sights.push(Sight::of(path, &node, WatchKind::Node, Seen::Deleted));
+                sights.push(Sight::of(path, &node, WatchKind::Children, Seen::Deleted));
+                sights.extend(self.sight_of_parent(path));
                 Undo::Delete { path: path.clone(), node, parent_marks }
             }
             Change::SetAcl { path, acl } => {
@@ -200,6 +212,11 @@ impl Tree {
                 self.nodes.insert(path, node);
             }
         }
+    }
+
+    fn sight_of_parent(&self, path: &ZnodePath) -> Option<Sight> {
+        let parent = path.parent()?;
+        Some(Sight::of(&parent, self.nodes.get(&parent)?, WatchKind::Children, Seen::Children))
     }
 
     fn node_at(&mut self, path: &ZnodePath) -> &mut Znode {

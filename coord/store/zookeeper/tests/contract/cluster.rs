@@ -52,8 +52,8 @@ pub(crate) fn a_base_is_written_changed_and_removed_with_all_that_belongs_to_the
     let (topology, leader) = (words.clone(), leadership.clone());
     let reading = client.tree(&cluster, |tree| async move {
         let change = |base: &StormBase| Some(StormBase { num_workers: base.num_workers + 3, ..base.clone() });
-        tree.change_storm_base(&leader, &topology, change).await?;
-        tree.change_storm_base(&leader, &topology, |_| None).await?;
+        let changed = tree.change_storm_base(&leader, &topology, change).await?;
+        assert_eq!(tree.change_storm_base(&leader, &topology, |_| None).await?, changed);
         tree.set_credentials(&leader, &topology, &Credentials::default()).await?;
         tree.set_log_config(&leader, &topology, &LogConfig::default()).await?;
         tree.storm_base(&topology, false).await

@@ -187,6 +187,44 @@ fn a_client_that_is_cut_off_from_one_member_goes_to_another() {
     counter.look();
 }
 
+/// Reads a node whenever it is told to, until it reads the last value.
+fn follow(client: &mut Client, node: &ZnodePath, last: u8) -> usize {
+    let read = Operation::Get { path: node.clone(), watch: true };
+    let mut reads = 0;
+    loop {
+        reads += 1;
+        match client.insist(&read).0 {
+            Answer::Data { data, .. } if data == [last] => return reads,
+            Answer::Data { .. } => {}
+            other => panic!("{other:?}"),
+        }
+        let told = |event: Option<Event>| matches!(event.expect("a change is told"), Event::Watch(_));
+        while !told(client.control.next_event(LIMIT)) {}
+    }
+}
+
+#[test]
+fn a_watcher_whose_connection_breaks_over_and_over_sees_the_last_change() {
+    let Some(ensemble) = Ensemble::start_or_skip(3) else { return };
+    let (node, last) = (path("/watched"), 200);
+    let mut writer = Client::open(ensemble.addresses(), LONG);
+    writer.insist(&create("/watched", CreateMode::Persistent));
+    let link = Link::to(ensemble.addresses());
+    let mut watcher = Client::open(link.addresses(), LONG);
+    watcher.insist(&Operation::Sync { path: node.clone() });
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| follow(&mut watcher, &node, last));
+        for value in 1..=last {
+            writer.insist(&Operation::set(node.clone(), [value]));
+            if value % 5 == 0 {
+                link.cut();
+                link.heal();
+            }
+        }
+        assert!(watching.join().unwrap() > 1);
+    });
+}
+
 fn stand(client: &mut Client, cluster: &Cluster, id: &'static str) -> Candidacy {
     let session = client.session;
     let body = move |tree: ringstorm_store::cluster::Tree| async move {
