@@ -47,7 +47,11 @@ fn a_worker_that_is_killed_while_the_run_starts_ends_it() {
         assert!(case.run.signal(0, Signal::KILL));
         let end = case.finish().expect_code(1);
         let said = end.verdict();
-        assert!(said.starts_with("error: ") && said.contains("worker 0") && said.contains("signal: 9"), "{}", end.errors);
+        assert!(
+            said.starts_with("error: ") && said.contains("worker 0") && said.contains("signal: 9"),
+            "{}",
+            end.errors
+        );
         assert!(end.all("finish").is_empty(), "{end:?}");
     }
 }
