@@ -39,15 +39,17 @@ fn a_link_that_is_down_for_long_heals_by_itself_and_what_it_cost_is_counted() {
 
     namespaces.set_link("down");
     std::thread::sleep(down);
-    let acked = source.fates().acked;
     namespaces.set_link("up");
     let is_up = Instant::now();
-    // Without the link messages are under way up to a bound, and fail over and over.
-    while source.fates().acked <= acked || source.under_way() > PER_SECOND as usize {
-        let (fates, spouts) = (source.fates(), source.under_way_by_spout());
-        let in_time = is_up.elapsed() < Duration::from_secs(30);
-        assert!(in_time, "no tuples flow: {spouts:?} under way, {acked} acked before, {fates:?}\n{}", run.errors());
-        std::thread::sleep(Duration::from_millis(2));
+    // Without the link a small part of the messages comes through.
+    let mut flows = false;
+    while !flows {
+        let (before, since) = (source.fates().acked, Instant::now());
+        std::thread::sleep(Duration::from_millis(100));
+        let fates = source.fates();
+        assert!(is_up.elapsed() < Duration::from_secs(30), "no tuples flow: {fates:?}\n{}", run.errors());
+        flows =
+            (fates.acked - before) as f64 >= 0.5 * PER_SECOND * since.elapsed().as_secs_f64() || fates.acked == count;
     }
     let flows_after = is_up.elapsed();
     assert_eq!(run.workers(), before, "{}", run.errors());

@@ -26,8 +26,9 @@ use crate::core::control_bytes::{self, MESSAGE_BYTES};
 use crate::core::link::{Link, Way};
 use crate::core::transfer::{Destination, Load, Transfer};
 
-/// Messages to the ackers of a core that is away, at most; the oldest go.
-const HELD_MESSAGES_MAX: usize = 1 << 16;
+/// Messages to the ackers of a core that is away, at most; the oldest go, and their trees are left to the time-out. There is
+/// room for what comes of tens of thousands of messages while some connections to a worker are back and others are not.
+const HELD_MESSAGES_MAX: usize = 1 << 18;
 
 /// What was for a peer and did not get there.
 #[derive(Debug, Default)]
