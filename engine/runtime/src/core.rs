@@ -126,6 +126,8 @@ pub(crate) struct Core {
     /// Some cores of other workers are away for too long.
     pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,
+    /// When peers were told last what came, while this core span.
+    pub(crate) told_ns: u64,
     pub(crate) tick_payload: Vec<u8>,
     /// Absent only while it is used. Behind the sockets in `transfer`, whose operations it has under way.
     pub(crate) parker: Option<CoreParker>,

@@ -27,9 +27,12 @@ impl StopReason {
     }
 }
 
-/// From now on Ctrl-C does nothing to this process. Where that cannot be had, it ends it.
-pub(super) fn ignore_interrupts() {
-    let _ = signal_hook::flag::register(SIGINT, Arc::default());
+/// From now on Ctrl-C and SIGTERM do nothing to this process: whoever leads it hears of them too. Where that cannot be had,
+/// they end it.
+pub(super) fn leave_to_leader() {
+    for signal in [SIGINT, SIGTERM] {
+        let _ = signal_hook::flag::register(signal, Arc::default());
+    }
 }
 
 /// Watches signals until it is dropped.

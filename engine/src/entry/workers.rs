@@ -53,8 +53,10 @@ fn same_file(executable: &Path) -> PathBuf {
 
 /// Runs one worker until the process that started it says that it is over.
 pub(super) fn be_one(name: &str, topology: BuiltTopology, arguments: &WorkerArguments) -> Result<Status, String> {
-    // Ctrl-C at a terminal reaches every process of the group; the leading one decides what becomes of it.
-    super::signals::ignore_interrupts();
+    if arguments.place.leader.is_some() {
+        // A signal to a group reaches every process of it; the leading one decides what becomes of it.
+        super::signals::leave_to_leader();
+    }
     let ran = match (&arguments.place.leader, &arguments.place.assignment) {
         (Some(leader), _) => run_worker(name, topology, arguments.worker, leader),
         (None, Some(file)) => run_assigned_worker(name, topology, arguments.worker as u64, AssignmentFile::new(file)),

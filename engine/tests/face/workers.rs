@@ -121,6 +121,26 @@ fn connections_are_counted_alike_on_both_sides() {
     assert!(connections.iter().map(|one| number(one, "sent_tuples")).sum::<u64>() > 1000);
 }
 
+/// As `timeout` and service managers end a group of processes.
+#[test]
+fn a_sigterm_to_all_of_them_drains_too() {
+    let (process, workers) = start();
+    workers.iter().for_each(|worker| kill_process(*worker, Signal::TERM).unwrap());
+    process.signal(Signal::TERM);
+    let ended = process.finish().expect_code(0);
+    assert!(ended.errors.contains("was stopped by SIGTERM and is drained"), "{}", ended.errors);
+    assert_all_gone(&workers);
+}
+
+/// Cores that never rest tell each other what came all the same.
+#[test]
+fn workers_that_always_spin_end_by_themselves() {
+    let arguments =
+        ["local", "--count", "7", "--workers", "2", "--workers-cores", "1", "-c", "ringstorm.cores.always.spin=true"];
+    let ended = run("exclamation", &arguments).expect_code(0);
+    assert!(ended.errors.contains("is drained"), "{}", ended.errors);
+}
+
 #[test]
 fn a_number_of_workers_that_cannot_be() {
     for number in ["0", "-1", "257", "x"] {

@@ -14,6 +14,9 @@ use crate::core::link::{Inbound, Link, OpenFrame};
 use crate::core::parking::CoreParker;
 use crate::core::status::Event;
 
+/// How long a core that spins has been idle before it tells peers what came, and again.
+const TELL_WHILE_SPINNING_NS: u64 = 1_000_000;
+
 /// Looks at the rings between two turns of a core that spins: the other things that may come are in less haste.
 const SPINS: u32 = 8;
 
@@ -28,7 +31,10 @@ impl Core {
         self.update_deadline();
         let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
         match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
-            Idle::Spin => self.spin(),
+            Idle::Spin => {
+                self.tell_while_spinning(now_ns);
+                self.spin();
+            }
             Idle::Park { for_ns } => {
                 self.end_turn(OpenFrame::Go);
                 if self.transfer.gate_version != self.gate_version_seen {
@@ -41,6 +47,19 @@ impl Core {
                     self.transfer.links.iter().for_each(|link| link.want_room(false));
                 }
             }
+        }
+    }
+
+    /// Peers wait to be told what came, and a core that spins does not rest: it tells them once in a while.
+    fn tell_while_spinning(&mut self, now_ns: u64) {
+        let idle_ns = now_ns.saturating_sub(self.idle_since_ns.max(self.told_ns));
+        if idle_ns < TELL_WHILE_SPINNING_NS {
+            return;
+        }
+        self.told_ns = now_ns;
+        if let Some(sockets) = &mut self.transfer.sockets {
+            sockets.tell_all();
+            self.flush_sockets(false);
         }
     }
 

@@ -184,6 +184,7 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         pauses_by_peer: Vec::new(),
         some_are_away: false,
         idle_since_ns: now_ns,
+        told_ns: 0,
         tick_payload: Vec::new(),
         parker: None,
     }
