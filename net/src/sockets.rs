@@ -11,8 +11,8 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use ringstorm_protocol::Session;
 use ringstorm_protocol::unit::Header;
-use ringstorm_protocol::{ProtocolError, Session};
 
 use crate::operations::{Completion, Operation, Operations};
 use connection::Connection;
@@ -20,34 +20,15 @@ use counts::Ages;
 
 mod connection;
 mod counts;
+mod lost;
 mod settings;
 
 pub use counts::PeerCounts;
+pub use lost::Lost;
 pub use settings::SocketsSettings;
 
 /// How long an orderly end tries to tell it to its peers.
 const CLOSE_TIME: Duration = Duration::from_millis(200);
-
-/// Why a connection is gone.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Lost {
-    /// The peer's process, or its machine, has closed it.
-    #[error("the peer has closed the connection")]
-    ClosedByPeer,
-    /// The peer has ended in order and will not come back.
-    #[error("the peer has ended")]
-    PeerEnded,
-    /// The operating system.
-    #[error("the connection broke: {0}")]
-    System(#[source] std::io::Error),
-    /// The peer broke the protocol, or bytes were changed on the way.
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    /// A whole unit that its receiver could not make sense of.
-    #[error("a unit was refused: {0}")]
-    Refused(String),
-}
 
 struct Peer {
     session: Session,

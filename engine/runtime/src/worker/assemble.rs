@@ -59,7 +59,7 @@ pub(crate) struct Ends {
 pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result<Vec<Ends>, RingError> {
     let own = blueprint.own_threads();
     let mut ends: Vec<Ends> =
-        own.clone().map(|thread| Ends { peers: peers_of(blueprint, thread), ..Ends::default() }).collect();
+        own.clone().map(|thread| Ends { peers: blueprint.peers(thread), ..Ends::default() }).collect();
     for ((from, to), need) in &blueprint.links {
         if !own.contains(from) {
             continue;
@@ -89,11 +89,6 @@ pub(crate) fn make_ends(blueprint: &Blueprint, doorbells: &[Doorbell]) -> Result
         links.extend(peers.iter().enumerate().map(|(peer, place)| Link::new(*place, Way::Socket(peer))));
     }
     Ok(ends)
-}
-
-/// The cores of other workers that a core has connections with, in the order of their peers in its sockets.
-pub(crate) fn peers_of(blueprint: &Blueprint, thread: usize) -> Vec<Place> {
-    blueprint.peer_places_of(thread).into_iter().collect()
 }
 
 /// What a core is given besides the blueprint.

@@ -279,9 +279,10 @@ impl Blueprint {
         self.assignment.workers[self.own].number
     }
 
-    /// The threads of other workers that a thread has links to or from, by their places.
-    pub(crate) fn peer_places_of(&self, thread: usize) -> BTreeSet<Place> {
-        self.peers_of(thread).into_iter().map(|peer| self.place(peer)).collect()
+    /// The cores of other workers that a core has connections with, in the order of their peers in its sockets.
+    pub(crate) fn peers(&self, thread: usize) -> Vec<Place> {
+        let places: BTreeSet<Place> = self.peers_of(thread).into_iter().map(|peer| self.place(peer)).collect();
+        places.into_iter().collect()
     }
 
     /// The numbers of this worker's cores.

@@ -18,7 +18,6 @@ use ringstorm_types::assignment::Assignment;
 use crate::core::status::{Command, CommandBox};
 use crate::worker::agent::admission::SharedKnown;
 use crate::worker::agent::change::Stay;
-use crate::worker::assemble::peers_of;
 use crate::worker::blueprint::{Blueprint, Place};
 
 /// The connections of one worker.
@@ -59,7 +58,7 @@ impl Peers {
             cores: cores.to_vec(),
             keeper,
             known,
-            places: blueprint.own_threads().map(|thread| peers_of(blueprint, thread)).collect(),
+            places: blueprint.own_threads().map(|thread| blueprint.peers(thread)).collect(),
             routes: BTreeMap::new(),
             incarnations: incarnations.collect(),
             attached: BTreeSet::new(),
@@ -120,7 +119,7 @@ impl Peers {
         if let Some(blueprint) = rewired {
             let mut all_new = Vec::new();
             for (core, thread) in blueprint.own_threads().enumerate() {
-                let places = peers_of(blueprint, thread).into_iter();
+                let places = blueprint.peers(thread).into_iter();
                 let new_peers: Vec<Place> = places.filter(|place| !self.places[core].contains(place)).collect();
                 self.places[core].extend(&new_peers);
                 all_new.push(new_peers);
@@ -255,7 +254,7 @@ impl Peers {
 /// The connections that this worker is to have.
 fn routes(blueprint: &Blueprint) -> impl Iterator<Item = Route> + '_ {
     blueprint.own_threads().zip(0..).flat_map(move |(thread, own_core)| {
-        let places = peers_of(blueprint, thread).into_iter();
+        let places = blueprint.peers(thread).into_iter();
         places.map(move |Place { worker, core }| Route { worker, own_core, their_core: core })
     })
 }

@@ -1,0 +1,24 @@
+//! Why connections end.
+
+use ringstorm_protocol::ProtocolError;
+
+/// Why a connection is gone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The peer's process, or its machine, has closed it.
+    #[error("the peer has closed the connection")]
+    ClosedByPeer,
+    /// The peer has ended in order and will not come back.
+    #[error("the peer has ended")]
+    PeerEnded,
+    /// The operating system.
+    #[error("the connection broke: {0}")]
+    System(#[source] std::io::Error),
+    /// The peer broke the protocol, or bytes were changed on the way.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// A whole unit that its receiver could not make sense of.
+    #[error("a unit was refused: {0}")]
+    Refused(String),
+}
