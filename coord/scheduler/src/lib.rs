@@ -2,7 +2,7 @@
 //!
 //! A round, as nimbus makes it:
 //!
-//! 1. [`first_round`] says whether a cluster that has just started should wait for more supervisors;
+//! 1. [`first_round()`] says whether a cluster that has just started should wait for more supervisors;
 //! 2. [`split_living`] takes the dead executors out of the stored assignment of each topology, and says which slots
 //!    must not be used in this round;
 //! 3. [`Cluster::new`] puts supervisors, topologies and what lives together;
