@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
+use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, Outcome, RunReport, Throttle};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
@@ -70,6 +71,8 @@ pub(crate) struct Coordinator {
     stop_requested: bool,
     /// The spouts' input has ended, or the run has failed, or somebody has stopped it.
     is_ending: bool,
+    /// What the members counted in all, once they are told to end.
+    last_snapshots: Option<Vec<CoreSnapshot>>,
     active: bool,
     /// Tuples may flow; the end has not begun.
     is_leading: bool,
@@ -119,6 +122,7 @@ impl Coordinator {
             fatal: None,
             stop_requested: false,
             is_ending: false,
+            last_snapshots: None,
             is_leading: false,
             has_begun: false,
             active,
@@ -194,6 +198,7 @@ impl Coordinator {
             }
         }
         let (snapshots, answered) = self.members.snapshots(SNAPSHOT_TIMEOUT);
+        self.last_snapshots = Some(snapshots.clone());
         let (pending, in_flight) = self.left();
         self.end_members(&answered);
         self.error_thread.end();
@@ -354,7 +359,9 @@ impl Coordinator {
             }
         }
         if !askers.is_empty() {
-            let (snapshots, _) = self.members.snapshots(SNAPSHOT_TIMEOUT);
+            // Members that end do so one after the other; a reading of those that are left would lack the others' counts.
+            let last = self.last_snapshots.clone();
+            let snapshots = last.unwrap_or_else(|| self.members.snapshots(SNAPSHOT_TIMEOUT).0);
             for asker in askers {
                 // Who asked may have given up.
                 let _ = asker.send(snapshots.clone());
