@@ -61,8 +61,6 @@ pub struct Sockets {
     ready: Vec<usize>,
     /// Bytes that all peers together have not confirmed.
     unconfirmed_bytes: u64,
-    /// The next flush tells peers of everything.
-    tells_all: bool,
 }
 
 impl std::fmt::Debug for Sockets {
@@ -85,7 +83,6 @@ impl Sockets {
             lost: Vec::new(),
             ready: Vec::new(),
             unconfirmed_bytes: 0,
-            tells_all: false,
         };
         for _ in 0..peers {
             sockets.add_peer();
@@ -340,16 +337,6 @@ impl Sockets {
         }
     }
 
-    /// By the next flush peers are told of everything that came, though the core does not rest.
-    pub fn tell_all(&mut self) {
-        for peer in 0..self.peers.len() {
-            if self.peers[peer].session.has_untold() {
-                self.tells_all = true;
-                self.mark(peer);
-            }
-        }
-    }
-
     /// Whether bytes that came behind a handshake wait for [`Sockets::receive`].
     pub fn has_unread(&self) -> bool {
         !self.unread.is_empty()
@@ -383,7 +370,7 @@ impl Sockets {
             let session = &mut state.session;
             let untold = session.untold_bytes() >= self.settings.confirm_bytes
                 || session.untold_units() >= self.settings.confirm_units
-                || (tell_all || self.tells_all) && session.has_untold();
+                || tell_all && session.has_untold();
             if session.is_resumed() && untold && session.unsent_bytes() == 0 && connection.urgent.is_empty() {
                 let unit = session.confirmation();
                 connection.urgent.extend_from_slice(&unit);
@@ -402,7 +389,6 @@ impl Sockets {
                 Some(Ok(true) | Err(_)) | None => connection.send(operations, index, session, &mut state.counts),
             }
         }
-        self.tells_all = false;
         self.dirty = dirty;
         operations.submit();
     }

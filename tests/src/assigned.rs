@@ -2,17 +2,18 @@
 //!
 //! Threading: used by one test. Errors: what is left when a test fails is killed.
 
-use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringstorm_types::assignment::{AssignedWorker, Assignment, WorkerSecret};
 use ringstorm_types::{ExecutorId, TaskId};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::addresses::free_addresses;
 use crate::run::resident_bytes;
+use crate::waiting::end_of;
 
 /// Executors of each component of `numbers`, and of its acker.
 const EXECUTORS: i32 = 3;
@@ -22,10 +23,11 @@ const COMPONENTS: i32 = 4;
 /// An assignment of `numbers` to workers 0, 1 and 2, one executor of each component for each.
 pub fn assignment_to_three() -> Assignment {
     let task = |task| ExecutorId { first: TaskId(task), last: TaskId(task) };
-    let workers = (0..EXECUTORS).map(|worker| AssignedWorker {
+    let addresses: [String; EXECUTORS as usize] = free_addresses();
+    let workers = (0..EXECUTORS).zip(addresses).map(|(worker, address)| AssignedWorker {
         number: worker as u64,
         incarnation: 1,
-        address: free_address(),
+        address,
         cores: NonZeroUsize::MIN,
         executors: (0..COMPONENTS).map(|component| task(1 + worker + EXECUTORS * component)).collect(),
     });
@@ -37,11 +39,6 @@ pub fn assignment_to_three() -> Assignment {
         active: true,
         workers: workers.collect(),
     }
-}
-
-/// An address of the loopback interface that nobody listens on now.
-pub fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 /// A file that leads workers.
@@ -134,14 +131,7 @@ impl AssignedProcess {
 
     /// Waits for the end; `None` if it does not come in time.
     pub fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
-        let until = Instant::now() + timeout;
-        while Instant::now() < until {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                return Some(status);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        None
+        end_of(&mut self.process, timeout)
     }
 }
 

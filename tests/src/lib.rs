@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod addresses;
 pub mod assigned;
 pub mod journal;
 pub mod namespaces;
 pub mod outside;
 pub mod proxy;
 pub mod run;
+pub mod waiting;

@@ -4,9 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::waiting::end_of;
 
 /// A run in several processes.
 #[derive(Debug)]
@@ -83,14 +85,7 @@ impl Run {
 
     /// Waits for the end; `None` if it does not come in time.
     pub fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
-        let until = Instant::now() + timeout;
-        while Instant::now() < until {
-            if let Some(status) = self.leader.try_wait().unwrap() {
-                return Some(status);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        None
+        end_of(&mut self.leader, timeout)
     }
 }
 

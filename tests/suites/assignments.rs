@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use ringstorm_protocol::handshake::{Claims, CorePair, Handshake, HandshakeError, Progress, Secret, StreamLayout};
 use ringstorm_protocol::unit::{Kind, begin};
-use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_to_three, free_address};
+use ringstorm_tests::addresses::free_addresses;
+use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_to_three};
 use ringstorm_tests::outside::{Fates, Outside};
+use ringstorm_tests::waiting::{soak_secs, until};
 use ringstorm_types::assignment::Assignment;
 use rustix::process::Signal;
 
@@ -22,15 +24,7 @@ const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_
 
 /// For how long messages come, in seconds: longer by `RINGSTORM_SOAK_SECS`.
 fn load_secs() -> u64 {
-    std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
-}
-
-fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < time, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    soak_secs().unwrap_or(6)
 }
 
 /// Three workers, a file and a source.
@@ -149,8 +143,8 @@ fn tasks_that_move_are_found_and_what_they_had_fails_at_once() {
             let mut halves = assignment.workers.pop().unwrap();
             let mut other = halves.clone();
             other.executors = halves.executors.split_off(2);
-            (halves.number, halves.address) = (7, free_address());
-            (other.number, other.address) = (8, free_address());
+            [halves.address, other.address] = free_addresses();
+            (halves.number, other.number) = (7, 8);
             assignment.workers.extend([halves, other]);
         });
         for number in [7, 8] {
@@ -180,7 +174,8 @@ fn tasks_that_move_are_found_and_what_they_had_fails_at_once() {
 #[test]
 fn a_stale_incarnation_is_refused_also_on_connections_that_were_open() {
     let mut cluster = Cluster::start(load_secs(), &[]);
-    let listen = format!("ringstorm.worker.listen=[\"{}\"]", free_address());
+    let [address] = free_addresses();
+    let listen = format!("ringstorm.worker.listen=[\"{address}\"]");
     let newer = cluster.process(0, &["-c", &listen], "newer");
     until("the first process to be refused", Duration::from_secs(20), || {
         cluster.processes[0].errors().contains("is stale")

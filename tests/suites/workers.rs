@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use ringstorm_tests::addresses::free_addresses;
 use ringstorm_tests::namespaces::Namespaces;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::proxy::Proxy;
 use ringstorm_tests::run::Run;
+use ringstorm_tests::waiting::{soak_secs, until};
 use rustix::process::Signal;
 
 const NUMBERS: &str = env!("CARGO_BIN_EXE_numbers");
@@ -18,7 +19,7 @@ const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// For how long a run goes on, in seconds: longer by `RINGSTORM_SOAK_SECS`.
 fn run_secs() -> u64 {
-    std::env::var("RINGSTORM_SOAK_SECS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
+    soak_secs().unwrap_or(6)
 }
 
 /// Runs in which a worker is killed: more by `RINGSTORM_KILL_RUNS`.
@@ -37,20 +38,6 @@ fn rate(source: &Outside, time: Duration) -> f64 {
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::hash::RandomState::new().build_hasher().finish()
-}
-
-fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < time, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Addresses of the loopback interface that nobody listens on now.
-fn free_addresses<const N: usize>() -> [String; N] {
-    let listeners: Vec<TcpListener> = (0..N).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    std::array::from_fn(|index| listeners[index].local_addr().unwrap().to_string())
 }
 
 /// A setting whose value is a list of texts.

@@ -19,23 +19,11 @@ use std::time::{Duration, Instant};
 
 use ringstorm_tests::journal::{Note, Notes};
 use ringstorm_tests::run::Run;
+use ringstorm_tests::waiting::{soak_secs, until};
 use rustix::process::Pid;
 
 /// Far above what anything takes that no case sets a bound for.
 const AMPLE: Duration = Duration::from_secs(60);
-
-/// For how long a test that can be had in long was asked to run, if it was.
-fn soak_secs() -> Option<u64> {
-    std::env::var("RINGSTORM_SOAK_SECS").ok()?.parse().ok()
-}
-
-fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < time, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
 
 /// A run of one of the small topologies here, its notes, and the directory that is `TMPDIR` to it.
 struct Case {

@@ -84,8 +84,9 @@ impl Core {
         if let Some(sockets) = &mut self.transfer.sockets {
             peers.iter().for_each(|peer| sockets.start_over(*peer, |unit| losses.add_unit(unit)));
         }
-        self.forget_what_was_said(peers);
-        self.forget_trees(&self.tasks_behind(peers));
+        let is_there = self.tasks_behind(peers);
+        self.forget_what_was_said(&is_there);
+        self.forget_trees(&is_there);
         self.lose_pending(worker);
         self.settle(losses);
         self.announce_pauses(peers);
@@ -98,7 +99,7 @@ impl Core {
             link.blocked = false;
         }
         self.some_are_away = true;
-        self.forget_what_was_said(peers);
+        self.forget_what_was_said(&self.tasks_behind(peers));
         self.lose_pending(worker);
         self.drop_for_absent();
     }
@@ -148,9 +149,8 @@ impl Core {
         self.settle(losses);
     }
 
-    /// What tasks behind these peers have said of themselves does not hold any more.
-    fn forget_what_was_said(&mut self, peers: &[usize]) {
-        let is_there = self.tasks_behind(peers);
+    /// What these tasks have said of themselves does not hold any more.
+    pub(super) fn forget_what_was_said(&mut self, is_there: &[bool]) {
         for task in (0..is_there.len()).filter(|task| is_there[*task]) {
             self.transfer.paused[task] = false;
             self.transfer.board.show(task as u32, task as u32, Load::default());
@@ -172,7 +172,7 @@ impl Core {
     }
 
     /// By task: whether it lives behind one of these peers.
-    pub(super) fn tasks_behind(&self, peers: &[usize]) -> Vec<bool> {
+    fn tasks_behind(&self, peers: &[usize]) -> Vec<bool> {
         let transfer = &self.transfer;
         let leads_there: Vec<bool> = transfer.links.iter().map(|link| link.leads_to(peers)).collect();
         let is_there =

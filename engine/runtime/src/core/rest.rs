@@ -32,7 +32,7 @@ impl Core {
         let deadline = (self.next_deadline_ns != u64::MAX).then_some(self.next_deadline_ns);
         match self.policy.decide(now_ns, deadline, self.idle_since_ns) {
             Idle::Spin => {
-                self.tell_while_spinning(now_ns);
+                self.rest_sockets_while_spinning(now_ns);
                 self.spin();
             }
             Idle::Park { for_ns } => {
@@ -50,16 +50,12 @@ impl Core {
         }
     }
 
-    /// Peers wait to be told what came, and a core that spins does not rest: it tells them once in a while.
-    fn tell_while_spinning(&mut self, now_ns: u64) {
-        let idle_ns = now_ns.saturating_sub(self.idle_since_ns.max(self.told_ns));
-        if idle_ns < TELL_WHILE_SPINNING_NS {
-            return;
-        }
-        self.told_ns = now_ns;
-        if let Some(sockets) = &mut self.transfer.sockets {
-            sockets.tell_all();
-            self.flush_sockets(false);
+    /// Peers wait to be told what came, and a core that spins does not rest: once in a while its sockets do. No connection
+    /// is polled any more after such a time without anything.
+    fn rest_sockets_while_spinning(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.idle_since_ns.max(self.told_ns)) >= TELL_WHILE_SPINNING_NS {
+            self.told_ns = now_ns;
+            self.flush_sockets(true);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::core::grouper::Grouper;
 use crate::core::link::{Link, Way};
 use crate::core::outlet::Outlet;
-use crate::core::transfer::{Destination, Load};
+use crate::core::transfer::Destination;
 use crate::worker::blueprint::{Blueprint, Place};
 
 impl Core {
@@ -29,11 +29,7 @@ impl Core {
         self.forget_trees(&moved);
         gone_workers.iter().for_each(|worker| self.lose_pending(*worker));
         gone_links.into_iter().for_each(|link| self.abandon(link));
-        for task in (0..moved.len()).filter(|task| moved[*task]) {
-            self.transfer.paused[task] = false;
-            self.transfer.board.show(task as u32, task as u32, Load::default());
-        }
-        self.transfer.gate_version += 1;
+        self.forget_what_was_said(&moved);
         self.choose_anew();
         self.pause_links =
             self.bolts.iter().map(|bolt| pause_links(blueprint, &bolt.component, &self.transfer.links)).collect();
@@ -59,9 +55,7 @@ impl Core {
             if blueprint.is_own(*thread) {
                 continue;
             }
-            let place = blueprint.place(*thread);
-            let link = transfer.links.iter().position(|link| link.place == place);
-            let destination = link.map_or(Destination::Nowhere, |link| Destination::Link(link as u32));
+            let destination = Destination::behind(&transfer.links, blueprint.place(*thread));
             moved[task] = std::mem::replace(&mut transfer.destinations[task], destination) != destination;
         }
         moved

@@ -21,6 +21,7 @@ use crate::core::control::ControlMessage;
 use crate::core::link::{Link, OpenFrame, Way};
 use crate::core::outlet::{FramePool, Outlet};
 use crate::core::status::CoreStatus;
+use crate::worker::blueprint::Place;
 
 /// What every core of a worker can see of every task: cheap hints, never used for correctness.
 pub(crate) struct TaskBoard {
@@ -81,6 +82,14 @@ pub(crate) enum Destination {
     Link(u32),
     /// Nowhere: not a task of this topology.
     Nowhere,
+}
+
+impl Destination {
+    /// The link that leads to a core, if there is one.
+    pub(crate) fn behind(links: &[Link], place: Place) -> Self {
+        let link = links.iter().position(|link| link.place == place);
+        link.map_or(Self::Nowhere, |link| Self::Link(link as u32))
+    }
 }
 
 /// Bounds that an emit checks.

@@ -265,7 +265,7 @@ impl Agent {
             self.note(format!("assignment {} is left: there is an assignment {newest}", assignment.version));
             return None;
         }
-        let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation) {
+        let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation()) {
             Change::Leave(why) => return Some(why),
             Change::Stay(stay) => stay,
         };

@@ -238,11 +238,7 @@ impl CoreBuilder<'_> {
                     .position(|executor| executor.contains(id))
                     .map_or(Destination::Nowhere, |inbox| Destination::Local(inbox as u32))
             } else {
-                let place = blueprint.place(*thread);
-                links
-                    .iter()
-                    .position(|link| link.place == place)
-                    .map_or(Destination::Nowhere, |link| Destination::Link(link as u32))
+                Destination::behind(&links, blueprint.place(*thread))
             };
         }
         Transfer {
@@ -294,8 +290,8 @@ impl CoreBuilder<'_> {
     }
 
     fn random(&self, salt: u64) -> SmallRandom {
-        let Blueprint { seed, incarnation, .. } = self.blueprint;
-        let own = SmallRandom::new(seed ^ incarnation.rotate_left(32)).next();
+        let Blueprint { seed, .. } = self.blueprint;
+        let own = SmallRandom::new(seed ^ self.blueprint.incarnation().rotate_left(32)).next();
         let mut mixed = SmallRandom::new(own ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         SmallRandom::new(mixed.next())
     }

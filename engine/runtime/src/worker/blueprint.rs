@@ -93,9 +93,6 @@ pub(crate) struct Blueprint {
     pub(crate) ring_cells: usize,
     pub(crate) edge_key: EdgeKey,
     pub(crate) seed: u64,
-    /// What this process draws from the seed differs from what the process before it drew: its roots are not to be taken
-    /// for that one's.
-    pub(crate) incarnation: u64,
     pub(crate) lanes: Lanes,
     pub(crate) ackers: Vec<u32>,
     pub(crate) spouts: Vec<u32>,
@@ -196,7 +193,6 @@ impl Blueprint {
             ring_cells: config.ring_cells()?,
             edge_key: EdgeKey::new(seed),
             seed,
-            incarnation: assignment.workers[own].incarnation,
             assignment,
             lanes,
             ackers,
@@ -246,17 +242,6 @@ impl Blueprint {
         Ok(blueprint)
     }
 
-    /// The threads of other workers that a thread has links to or from.
-    fn peers_of(&self, thread: usize) -> Vec<usize> {
-        let pairs = self.links.keys().filter(|pair| !self.is_ring(**pair));
-        let peers = pairs.filter_map(|(from, to)| match (*from == thread, *to == thread) {
-            (true, _) => Some(*to),
-            (_, true) => Some(*from),
-            _ => None,
-        });
-        peers.collect::<BTreeSet<usize>>().into_iter().collect()
-    }
-
     /// Whether two threads live in one worker, so that a ring joins them.
     fn is_ring(&self, (from, to): (usize, usize)) -> bool {
         self.threads[from].worker == self.threads[to].worker
@@ -279,9 +264,21 @@ impl Blueprint {
         self.assignment.workers[self.own].number
     }
 
+    /// That of this process. What it draws from the seed differs by it from what the process before it drew: its roots are
+    /// not to be taken for that one's.
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.assignment.workers[self.own].incarnation
+    }
+
     /// The cores of other workers that a core has connections with, in the order of their peers in its sockets.
     pub(crate) fn peers(&self, thread: usize) -> Vec<Place> {
-        let places: BTreeSet<Place> = self.peers_of(thread).into_iter().map(|peer| self.place(peer)).collect();
+        let pairs = self.links.keys().filter(|pair| !self.is_ring(**pair));
+        let others = pairs.filter_map(|(from, to)| match (*from == thread, *to == thread) {
+            (true, _) => Some(*to),
+            (_, true) => Some(*from),
+            _ => None,
+        });
+        let places: BTreeSet<Place> = others.map(|other| self.place(other)).collect();
         places.into_iter().collect()
     }
 

@@ -31,6 +31,15 @@ pub(crate) struct Known {
     pub(crate) routes: BTreeSet<Route>,
 }
 
+impl Known {
+    /// A worker was said to have this incarnation. Returns the newest known.
+    pub(crate) fn learn(&mut self, worker: u64, incarnation: u64) -> u64 {
+        let newest = self.incarnations.entry(worker).or_default();
+        *newest = incarnation.max(*newest);
+        *newest
+    }
+}
+
 /// What is known, for both threads.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SharedKnown(Arc<Mutex<Known>>);
@@ -60,7 +69,7 @@ impl WorkerAdmission {
             payload_format: PAYLOAD_FORMAT.into(),
             topology: blueprint.assignment.topology_id.clone(),
             worker: blueprint.own_number(),
-            incarnation: blueprint.incarnation,
+            incarnation: blueprint.incarnation(),
             to_worker: 0,
             assignment_version: 0,
             cores: CorePair { dialer: 0, acceptor: 0 },
@@ -95,12 +104,11 @@ impl Admission for WorkerAdmission {
             }
             _ => {}
         }
-        let newest = known.incarnations.entry(theirs.worker).or_insert(theirs.incarnation);
-        if theirs.incarnation < *newest {
-            let (worker, found, newest) = (theirs.worker, theirs.incarnation, *newest);
+        let (worker, found) = (theirs.worker, theirs.incarnation);
+        let newest = known.learn(worker, found);
+        if found < newest {
             return Err(HandshakeError::StaleIncarnation { worker, found, newest });
         }
-        *newest = theirs.incarnation;
         known.newest_version = known.newest_version.max(theirs.assignment_version);
         let assignment_version = known.version;
         Ok(Claims { to_worker: theirs.worker, cores: theirs.cores, assignment_version, ..self.own.clone() })

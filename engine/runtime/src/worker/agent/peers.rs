@@ -78,8 +78,7 @@ impl Peers {
         known.version = blueprint.assignment.version;
         known.routes = routes(blueprint).collect();
         for worker in &blueprint.assignment.workers {
-            let newest = known.incarnations.entry(worker.number).or_default();
-            *newest = worker.incarnation.max(*newest);
+            known.learn(worker.number, worker.incarnation);
         }
     }
 
@@ -151,12 +150,7 @@ impl Peers {
             return;
         }
         *cores_think = incarnation;
-        {
-            let mut known = self.known.lock();
-            let newest = known.incarnations.entry(worker).or_default();
-            *newest = incarnation.max(*newest);
-        }
-        let routes: Vec<Route> = self.routes.keys().copied().filter(|route| route.worker == worker).collect();
+        self.known.lock().learn(worker, incarnation);
         self.keeper.renew(worker, incarnation);
         if !self.attached.remove(&worker) {
             // No core has heard of a process of it yet.
@@ -168,8 +162,8 @@ impl Peers {
             commands.send(Command::Forget { worker, peers });
         }
         let now = Instant::now();
-        for route in routes.into_iter().filter(|route| !self.missing.contains(route)) {
-            self.lost.entry(route).or_insert(now);
+        for route in self.routes.keys().filter(|route| route.worker == worker && !self.missing.contains(route)) {
+            self.lost.entry(*route).or_insert(now);
         }
     }
 
