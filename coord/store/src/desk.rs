@@ -23,8 +23,8 @@ pub struct Question {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a procedure stands still until its operations are done"]
 pub enum Turn<G, T> {
-    /// To submit these; each outcome goes to [`Desk::answer`] with its question.
-    Submit(Vec<(Question, Operation)>),
+    /// To submit these for the procedure of this tag; each outcome goes to [`Desk::answer`] with its question.
+    Submit(G, Vec<(Question, Operation)>),
     /// To wait for outcomes that are under way.
     Wait,
     /// It has ended.
@@ -51,7 +51,7 @@ impl<G, T> Default for Desk<G, T> {
     }
 }
 
-impl<G, T> Desk<G, T> {
+impl<G: Clone, T> Desk<G, T> {
     /// Begins a procedure.
     pub fn begin(&mut self, tag: G, mut procedure: Procedure<T>) -> Turn<G, T> {
         let step = procedure.begin();
@@ -91,9 +91,11 @@ impl<G, T> Desk<G, T> {
             Step::Done(result) => Turn::Done(open.tag, result),
             Step::Ask(operations) => {
                 open.outcomes = operations.iter().map(|_| None).collect();
+                let tag = open.tag.clone();
                 self.open.insert(number, open);
                 let question = |place| Question { procedure: number, place };
-                Turn::Submit(operations.into_iter().enumerate().map(|(place, it)| (question(place), it)).collect())
+                let asked = operations.into_iter().enumerate().map(|(place, it)| (question(place), it));
+                Turn::Submit(tag, asked.collect())
             }
         }
     }
@@ -113,7 +115,7 @@ mod tests {
 
     fn submitted<G: std::fmt::Debug, T: std::fmt::Debug>(turn: Turn<G, T>) -> Vec<Question> {
         match turn {
-            Turn::Submit(operations) => operations.into_iter().map(|(question, _)| question).collect(),
+            Turn::Submit(_, operations) => operations.into_iter().map(|(question, _)| question).collect(),
             other => panic!("{other:?}"),
         }
     }

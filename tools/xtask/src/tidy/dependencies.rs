@@ -23,6 +23,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-scheduler", Some(&["ringstorm-types"])),
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-control", Some(&["ringstorm-store"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -52,6 +53,7 @@ const PURE: &[&str] = &[
     "ringstorm-records",
     "ringstorm-scheduler",
     "ringstorm-store",
+    "ringstorm-control",
 ];
 
 /// Packages that do I/O or lead to it.
