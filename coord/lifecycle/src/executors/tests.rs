@@ -28,7 +28,7 @@ fn tasks_follow_javas_order_of_component_ids() {
     let tasks = Tasks::number(&topology(&[("b", 1), ("B", 2), ("\u{ffff}", 1), ("\u{10000}", 1), ("$", 1)])).unwrap();
     let ids: Vec<_> = tasks.components().map(|(id, _)| id.as_str().to_owned()).collect();
     assert_eq!(ids, ["$", "B", "b", "\u{10000}", "\u{ffff}"]);
-    assert_eq!((tasks.of("B"), tasks.of("nobody"), tasks.count()), (2..=3, 1..=0, 6));
+    assert_eq!((tasks.of("B"), tasks.of("nobody"), tasks.count()), (2..4, 1..1, 6));
     let of = |task| tasks.component_of(TaskId(task)).map(ComponentId::as_str);
     assert_eq!((of(-1), of(0), of(1), of(3), of(4), of(7)), (None, None, Some("$"), Some("B"), Some("b"), None));
 }

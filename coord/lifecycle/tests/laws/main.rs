@@ -7,6 +7,8 @@ mod samples;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use ringstorm_lifecycle::clean_up::{IdleSince, Listings, clean_up};
 use ringstorm_lifecycle::conf::{self, Conf, normalize_conf, normalize_topology};
 use ringstorm_lifecycle::executors::{Tasks, first_executors};
@@ -152,6 +154,18 @@ proptest! {
             idle_since = round.idle_since;
         }
     }
+}
+
+#[test]
+fn the_laws_see_topologies_that_are_accepted_and_such_that_are_not() {
+    let mut runner = TestRunner::deterministic();
+    let sample = (samples::conf(), samples::conf(), samples::topology());
+    let is_accepted = (0..500).filter(|_| {
+        let (daemon, own, topology) = sample.new_tree(&mut runner).unwrap().current();
+        accept(&daemon, &submission(&conf::to_json(&own), &topology)).is_ok()
+    });
+    let accepted = is_accepted.count();
+    assert!((100..400).contains(&accepted), "{accepted} of 500");
 }
 
 /// Every id that is listed anywhere but among the bases; `None` when a listing failed.

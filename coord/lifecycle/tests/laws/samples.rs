@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ringstorm_lifecycle::clean_up::{Listing, Listings};
 use ringstorm_lifecycle::conf::Conf;
+use ringstorm_lifecycle::validate::values;
 use ringstorm_records::records::{
     Bolt, ComponentCommon, ComponentObject, GlobalStreamId, Grouping, NullStruct, ShellComponent, SpoutSpec,
     StormTopology, StreamInfo,
@@ -84,7 +85,10 @@ const KEYS: [&str; 18] = [
 /// A configuration of a daemon, a topology or a component.
 pub(crate) fn conf() -> impl Strategy<Value = Conf> {
     let member = select(KEYS.to_vec()).prop_flat_map(|key| value(key).prop_map(move |value| (key.to_owned(), value)));
-    vec(member, 0..6).prop_map(Conf::from_iter)
+    (vec(member, 0..6), any::<bool>()).prop_map(|(members, is_mended)| {
+        let conf = Conf::from_iter(members);
+        if is_mended { mended_conf(conf) } else { conf }
+    })
 }
 
 fn common() -> impl Strategy<Value = ComponentCommon> {
@@ -106,10 +110,58 @@ fn common() -> impl Strategy<Value = ComponentCommon> {
     })
 }
 
-/// A topology that may be wrong in many ways.
+/// A topology that may be wrong in many ways, or in none.
 pub(crate) fn topology() -> impl Strategy<Value = StormTopology> {
     let components = || btree_map(component_id(), common(), 0..3);
-    (components(), components()).prop_map(|(spouts, bolts)| of_components(spouts, bolts))
+    (components(), components(), any::<bool>()).prop_map(|(spouts, bolts, is_mended)| {
+        let topology = of_components(spouts, bolts);
+        if is_mended { mended(topology) } else { topology }
+    })
+}
+
+/// The topology without what is wrong with it.
+fn mended(mut topology: StormTopology) -> StormTopology {
+    let is_right = |id: &str| !id.starts_with("__") && !id.trim().is_empty();
+    topology.bolts.retain(|id, _| is_right(id));
+    let bolts: BTreeSet<String> = topology.bolts.keys().cloned().collect();
+    topology.spouts.retain(|id, _| is_right(id) && !bolts.contains(id));
+    let spouts = topology.spouts.values_mut().map(|spout| &mut spout.common);
+    let mut streams = BTreeMap::new();
+    for common in spouts.chain(topology.bolts.values_mut().map(|bolt| &mut bolt.common)) {
+        common.streams.retain(|id, _| is_right(id));
+        for info in common.streams.values_mut() {
+            info.output_fields.sort();
+            info.output_fields.dedup();
+        }
+        common.parallelism_hint = common.parallelism_hint.map(|hint| hint.max(1));
+        let conf = common.json_conf.take().and_then(|json| serde_json::from_str::<Conf>(&json).ok());
+        common.json_conf = conf.map(|conf| Value::Object(mended_conf(conf)).to_string());
+    }
+    for (id, spout) in &mut topology.spouts {
+        spout.common.inputs.clear();
+        streams.insert(id.clone(), spout.common.streams.clone());
+    }
+    streams.extend(topology.bolts.iter().map(|(id, bolt)| (id.clone(), bolt.common.streams.clone())));
+    for bolt in topology.bolts.values_mut() {
+        bolt.common.inputs.retain(|source, grouping| {
+            let Some(info) = streams.get(&source.component_id).and_then(|of| of.get(&source.stream_id)) else {
+                return false;
+            };
+            match (info.direct, &mut *grouping) {
+                (true, _) => *grouping = Grouping::Direct(NullStruct::default()),
+                (false, Grouping::Fields(fields)) => fields.retain(|field| info.output_fields.contains(field)),
+                (false, other) => *other = Grouping::Shuffle(NullStruct::default()),
+            }
+            true
+        });
+    }
+    topology
+}
+
+/// The configuration without values that are wrong.
+fn mended_conf(mut conf: Conf) -> Conf {
+    conf.retain(|key, value| values(&Conf::from_iter([(key.clone(), value.clone())])).is_empty());
+    conf
 }
 
 fn of_components(spouts: BTreeMap<String, ComponentCommon>, bolts: BTreeMap<String, ComponentCommon>) -> StormTopology {
