@@ -123,7 +123,7 @@ fn inputs(system: &StormTopology, reasons: &mut Vec<String>) {
                 ));
                 continue;
             };
-            if let Some(problem) = grouping_problem(grouping, info) {
+            for problem in grouping_problems(grouping, info) {
                 reasons.push(format!(
                     "Component: [{id}] subscribes from stream: [{stream}] of component [{from}] {problem}"
                 ));
@@ -133,20 +133,23 @@ fn inputs(system: &StormTopology, reasons: &mut Vec<String>) {
 }
 
 /// What is wrong with a grouping of a stream, in words that go on with Storm's sentence.
-fn grouping_problem(grouping: &Grouping, stream: &StreamInfo) -> Option<String> {
-    match grouping {
-        Grouping::Unrecognized(_) => Some("with a grouping that this version does not know".to_owned()),
-        Grouping::Direct(_) if !stream.direct => {
-            Some("with a direct grouping, but the stream is not direct".to_owned())
+fn grouping_problems(grouping: &Grouping, stream: &StreamInfo) -> Vec<String> {
+    let mut problems = Vec::new();
+    match (grouping, stream.direct) {
+        (Grouping::Unrecognized(_), _) => problems.push("with a grouping that this version does not know".to_owned()),
+        (Grouping::Direct(_), false) => {
+            problems.push("with a direct grouping, but the stream is not direct".to_owned());
         }
-        Grouping::Direct(_) => None,
-        _ if stream.direct => Some("without a direct grouping, but the stream is direct".to_owned()),
-        Grouping::Fields(fields) => {
-            let missing: Vec<&String> = fields.iter().filter(|field| !stream.output_fields.contains(field)).collect();
-            (!missing.is_empty()).then(|| format!("+ with non-existent fields: {}", listed(missing)))
-        }
-        _ => None,
+        (Grouping::Direct(_), true) | (_, false) => {}
+        (_, true) => problems.push("without a direct grouping, but the stream is direct".to_owned()),
     }
+    if let Grouping::Fields(fields) = grouping {
+        let missing: Vec<&String> = fields.iter().filter(|field| !stream.output_fields.contains(field)).collect();
+        if !missing.is_empty() {
+            problems.push(format!("+ with non-existent fields: {}", listed(missing)));
+        }
+    }
+    problems
 }
 
 /// Names as Java shows a list of them, cut short.

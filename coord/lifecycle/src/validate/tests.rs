@@ -224,7 +224,7 @@ fn every_check_of_the_table_is_known() {
     let words =
         table.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']')).flat_map(str::split_whitespace);
     let known = "not-null text flag number map int long positive not-negative texts text-or-texts map-of-texts \
-                 map-of-numbers kryo one-of:S0,S1,S2,S3";
+                 map-of-numbers kryo objects consumers one-of:S0,S1,S2,S3";
     let unknown: BTreeMap<&str, ()> =
         words.filter(|word| !known.split_whitespace().any(|known| known == *word)).map(|word| (word, ())).collect();
     assert_eq!(unknown, BTreeMap::new());

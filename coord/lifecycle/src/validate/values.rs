@@ -71,6 +71,8 @@ fn fault(check: &str, key: &str, value: &Value) -> Option<String> {
         "map-of-texts" => map_of(Value::is_string, "java.lang.String", key, value),
         "map-of-numbers" => map_of(Value::is_number, "java.lang.Number", key, value),
         "kryo" => kryo(key, value),
+        "objects" => objects(key, value, object_fault),
+        "consumers" => objects(key, value, consumer_fault),
         _ => one_of(check.strip_prefix("one-of:")?, key, value),
     }
 }
@@ -110,6 +112,32 @@ fn kryo(key: &str, value: &Value) -> Option<String> {
     };
     let is_right = list.iter().all(is_entry);
     (!is_right).then(|| format!("Each element of the list {key} must be a String or a Map of Strings"))
+}
+
+/// A list of objects, each with a class of Java and maybe more.
+fn objects(key: &str, value: &Value, entry_fault: fn(&str, &Value) -> Option<String>) -> Option<String> {
+    let Some(list) = value.as_array() else {
+        return of_type(false, "interface java.lang.Iterable", key, value);
+    };
+    let name = format!("{key} list entry");
+    list.iter().filter(|entry| !entry.is_null()).find_map(|entry| entry_fault(&name, entry))
+}
+
+fn object_fault(name: &str, entry: &Value) -> Option<String> {
+    let Some(object) = entry.as_object() else {
+        return of_type(false, "interface java.util.Map", name, entry);
+    };
+    match object.get("class") {
+        None => Some(format!("Field {name} must have map entry with key: class")),
+        Some(class) => of_type(class.is_string() || class.is_null(), "class java.lang.String", name, class),
+    }
+}
+
+fn consumer_fault(name: &str, entry: &Value) -> Option<String> {
+    object_fault(name, entry).or_else(|| match entry.get("parallelism.hint") {
+        None => Some(format!("Field {name} must have map entry with key: parallelism.hint")),
+        Some(hint) => fault("int", name, hint),
+    })
 }
 
 fn one_of(accepted: &str, key: &str, value: &Value) -> Option<String> {
