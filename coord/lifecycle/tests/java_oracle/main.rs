@@ -77,8 +77,10 @@ fn daemon(given: &Conf) -> Conf {
     conf
 }
 
-/// Decorators come in the order of Java's hashes, and reporters of the cluster again where the topology has them.
+/// Decorators come in the order of Java's hashes, and reporters of the cluster again where the topology has them; the
+/// latter also get into the list under the older key, which Storm takes for the one under the newer.
 fn sorted(mut conf: Conf) -> Conf {
+    conf.shift_remove("storm.metrics.reporters");
     if let Some(list) = conf.get_mut("topology.metrics.reporters").and_then(|value| value.as_array_mut()) {
         let mut once = BTreeSet::new();
         list.retain(|reporter| once.insert(reporter.to_string()));
