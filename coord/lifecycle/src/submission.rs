@@ -4,7 +4,8 @@
 //! `topology.blobstore.map` names are there; credentials, blobs, folders for heartbeats and errors, and last the base, by
 //! which the topology lives.
 //!
-//! Errors: every reason against the submission at once, apart from an unreadable configuration, which stands alone.
+//! Errors: every reason against the submission at once. Only a name that is not allowed, and a configuration that is no
+//! JSON object, stand alone.
 
 use ringstorm_records::records::{StormBase, StormTopology, TopologyInitialStatus, TopologyStatus};
 use ringstorm_records::thrift::UnknownFields;
@@ -15,7 +16,7 @@ use crate::Refusal;
 use crate::conf::{self, Conf, WORKER_SECRET};
 use crate::executors::first_executors;
 use crate::id::{check_name, topology_id};
-use crate::system::system_topology;
+use crate::system::{components_mut, system_topology};
 use crate::validate;
 
 const STORM_ID: &str = "storm.id";
@@ -80,16 +81,43 @@ pub fn accept(daemon: &Conf, submission: &Submission<'_>) -> Result<Accepted, Re
         TopologyInitialStatus::Inactive => TopologyStatus::Inactive,
         other => return Err(Refusal::invalid(format!("Inital Status of {other} is not allowed."))),
     };
-    let sent = conf::parse(submission.json_conf, "The configuration of the topology")?;
-    // Values first: what follows reads some of them.
-    Refusal::unless_none(validate::values(&sent))?;
+    let mut sent = conf::parse(submission.json_conf, "The configuration of the topology")?;
+    // What is wrong so far is put aside, so that the rest can be looked at.
+    let mut reasons = Vec::new();
+    for (key, reason) in validate::faults(&sent) {
+        reasons.push(reason);
+        sent.shift_remove(&key);
+    }
+    let mut topology = submission.topology.clone();
+    for (id, common) in components_mut(&mut topology) {
+        if let Err(refusal) = conf::check_component(id, common) {
+            reasons.push(format!("Component: [{id}]: {refusal}"));
+            common.json_conf = None;
+        }
+    }
+    match complete(daemon, sent, &topology, status, submission) {
+        Ok(accepted) if reasons.is_empty() => Ok(accepted),
+        Ok(_) => Err(Refusal::Invalid(reasons)),
+        Err(Refusal::Invalid(more)) => Err(Refusal::Invalid(reasons.into_iter().chain(more).collect())),
+        Err(other) => Err(other),
+    }
+}
+
+/// What is stored for a configuration and a topology whose values can be read.
+fn complete(
+    daemon: &Conf,
+    sent: Conf,
+    topology: &StormTopology,
+    status: TopologyStatus,
+    submission: &Submission<'_>,
+) -> Result<Accepted, Refusal> {
     let id = topology_id(submission.name, submission.number, submission.now_secs);
-    let own = own_conf(daemon, sent, submission, &id)?;
+    let own = own_conf(daemon, sent, topology, submission, &id)?;
     let mut stored = conf::merged(daemon, &own);
     let total = stored.clone();
     stored.shift_remove(LOCAL_HOSTNAME);
 
-    let topology = conf::normalize_topology(&total, submission.topology)?;
+    let topology = conf::normalize_topology(&total, topology)?;
     let mut reasons = validate::structure(&total, &topology);
     reasons.extend(validate::size(daemon, &own, &topology));
     if has_zookeeper_auth(daemon)? && conf::text(&own, ZOOKEEPER_TOPOLOGY_AUTH[0])?.is_none_or(str::is_empty) {
@@ -101,11 +129,16 @@ pub fn accept(daemon: &Conf, submission: &Submission<'_>) -> Result<Accepted, Re
 }
 
 /// The topology's configuration with what is known of the submission, without what the client may not say.
-fn own_conf(daemon: &Conf, sent: Conf, submission: &Submission<'_>, id: &str) -> Result<Conf, Refusal> {
-    let mut sent = sent;
+fn own_conf(
+    daemon: &Conf,
+    mut sent: Conf,
+    topology: &StormTopology,
+    submission: &Submission<'_>,
+    id: &str,
+) -> Result<Conf, Refusal> {
     sent.insert(STORM_ID.to_owned(), id.into());
     sent.insert(TOPOLOGY_NAME.to_owned(), submission.name.into());
-    let mut own = conf::normalize_conf(daemon, &sent, submission.topology)?;
+    let mut own = conf::normalize_conf(daemon, &sent, topology)?;
     let mut users = users(&own)?;
     let principal = submission.principal.map_or(Value::Null, Value::from);
     if !users.contains(&principal) {
@@ -169,3 +202,6 @@ fn first_base(
         unknown: UnknownFields::default(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,21 +26,28 @@ static CHECKS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(||
 
 /// What is wrong with the values of a configuration. Keys that nobody knows may hold anything, as in Storm.
 pub fn values(conf: &Conf) -> Vec<String> {
-    let mut reasons = Vec::new();
+    faults(conf).into_iter().map(|(_, reason)| reason).collect()
+}
+
+/// Keys whose values are wrong, and what is wrong with them.
+pub(crate) fn faults(conf: &Conf) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
     let mut rest = Conf::new();
     for (key, value) in conf {
         let checks = CHECKS.get(key.as_str()).copied().unwrap_or_default();
         match checks.split_whitespace().find_map(|check| fault(check, key, value)) {
-            Some(reason) => reasons.push(reason),
+            Some(reason) => faults.push((key.clone(), reason)),
             None => {
                 rest.insert(key.clone(), value.clone());
             }
         }
     }
     let read = Config::from_json(Value::Object(rest), &Origin::TOPOLOGY);
-    let errors = read.map_or_else(|error| vec![error], |config| config.check_values());
-    reasons.extend(errors.iter().map(ConfigError::to_string));
-    reasons
+    for error in read.map_or_else(|error| vec![error], |config| config.check_values()) {
+        let key = if let ConfigError::BadValue { key, .. } = &error { key.clone() } else { String::new() };
+        faults.push((key, error.to_string()));
+    }
+    faults
 }
 
 /// What one of Storm's checks finds.
