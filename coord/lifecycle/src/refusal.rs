@@ -1,7 +1,11 @@
 //! Why nimbus does not do what it was asked. For the client, who recovers by asking for something else.
 
+mod reasons;
+
 use ringstorm_records::nimbus::NimbusException;
 use ringstorm_records::records::{AlreadyAliveException, InvalidTopologyException, NotAliveException, TopologyStatus};
+
+pub(crate) use reasons::Reasons;
 
 /// A refusal, one variant for each of Storm's exceptions. The displayed text is the message of the exception.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,14 +37,6 @@ impl Refusal {
     /// One reason against a topology.
     pub fn invalid(reason: impl Into<String>) -> Self {
         Self::Invalid(vec![reason.into()])
-    }
-
-    /// All reasons of which there may be none.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`] if there is one.
-    pub fn unless_none(reasons: Vec<String>) -> Result<(), Self> {
-        if reasons.is_empty() { Ok(()) } else { Err(Self::Invalid(reasons)) }
     }
 
     /// The exception that goes to the client; `None` for one that no method declares, which goes as an internal error.

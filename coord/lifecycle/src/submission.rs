@@ -7,6 +7,8 @@
 //! Errors: every reason against the submission at once. Only a name that is not allowed, and a configuration that is no
 //! JSON object, stand alone.
 
+use std::collections::BTreeSet;
+
 use ringstorm_records::records::{StormBase, StormTopology, TopologyInitialStatus, TopologyStatus};
 use ringstorm_records::thrift::UnknownFields;
 use ringstorm_types::config::keys::TOPOLOGY_WORKERS;
@@ -16,6 +18,7 @@ use crate::Refusal;
 use crate::conf::{self, Conf, WORKER_SECRET};
 use crate::executors::first_executors;
 use crate::id::{check_name, topology_id};
+use crate::refusal::Reasons;
 use crate::system::{components_mut, system_topology};
 use crate::validate;
 
@@ -83,24 +86,24 @@ pub fn accept(daemon: &Conf, submission: &Submission<'_>) -> Result<Accepted, Re
     };
     let mut sent = conf::parse(submission.json_conf, "The configuration of the topology")?;
     // What is wrong so far is put aside, so that the rest can be looked at.
-    let mut reasons = Vec::new();
+    let mut reasons = Reasons::default();
     for (key, reason) in validate::faults(&sent) {
-        reasons.push(reason);
+        reasons.add(|| reason);
         sent.shift_remove(&key);
     }
     let mut topology = submission.topology.clone();
     for (id, common) in components_mut(&mut topology) {
         if let Err(refusal) = conf::check_component(id, common) {
-            reasons.push(format!("Component: [{id}]: {refusal}"));
+            reasons.add(|| format!("Component: [{id}]: {refusal}"));
             common.json_conf = None;
         }
     }
-    match complete(daemon, sent, &topology, status, submission) {
-        Ok(accepted) if reasons.is_empty() => Ok(accepted),
-        Ok(_) => Err(Refusal::Invalid(reasons)),
-        Err(Refusal::Invalid(more)) => Err(Refusal::Invalid(reasons.into_iter().chain(more).collect())),
-        Err(other) => Err(other),
+    let completed = complete(daemon, sent, &topology, status, submission);
+    if let Err(refusal) = &completed {
+        reasons.add_refusal(refusal.clone());
     }
+    reasons.check()?;
+    completed
 }
 
 /// What is stored for a configuration and a topology whose values can be read.
@@ -118,12 +121,14 @@ fn complete(
     stored.shift_remove(LOCAL_HOSTNAME);
 
     let topology = conf::normalize_topology(&total, topology)?;
-    let mut reasons = validate::structure(&total, &topology);
-    reasons.extend(validate::size(daemon, &own, &topology));
+    let mut reasons = Reasons::default();
+    let found = validate::structure(&total, &topology).into_iter().chain(validate::size(daemon, &own, &topology));
+    found.for_each(|reason| reasons.add(|| reason));
     if has_zookeeper_auth(daemon)? && conf::text(&own, ZOOKEEPER_TOPOLOGY_AUTH[0])?.is_none_or(str::is_empty) {
-        reasons.push("The cluster is configured for zookeeper authentication, but no payload was provided.".to_owned());
+        let words = "The cluster is configured for zookeeper authentication, but no payload was provided.";
+        reasons.add(|| words.to_owned());
     }
-    Refusal::unless_none(reasons)?;
+    reasons.check()?;
     let base = first_base(&stored, &topology, status, submission)?;
     Ok(Accepted { id, conf: stored, topology, base })
 }
@@ -165,9 +170,9 @@ fn users(own: &Conf) -> Result<Vec<Value>, Refusal> {
     if let Some(user @ Value::String(_)) = own.get(TOPOLOGY_USERS) {
         return Ok(vec![user.clone()]);
     }
-    let mut users = Vec::new();
+    let (mut users, mut seen) = (Vec::new(), BTreeSet::new());
     for user in conf::list(own, TOPOLOGY_USERS)?.iter().filter(|user| !user.is_null()) {
-        if !users.contains(user) {
+        if seen.insert(user.to_string()) {
             users.push(user.clone());
         }
     }

@@ -1,6 +1,7 @@
 //! Laws of a topology's life, for whatever comes.
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod hostile;
 mod lives;
 mod samples;
 
