@@ -51,7 +51,7 @@ pub struct Submission<'a> {
     pub principal: Option<&'a str>,
     /// The user that nimbus runs as, who owns the topologies of anonymous callers.
     pub nimbus_user: &'a str,
-    /// The how manieth submission of this process of nimbus it is, from 1. One that is refused may use a number up.
+    /// Counts the submissions of this process of nimbus, from 1. A refused one may use a number up, as in Storm.
     pub number: u64,
     /// Seconds since 1970.
     pub now_secs: i64,
