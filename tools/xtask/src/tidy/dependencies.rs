@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
     ("ringstorm-records", Some(&[])),
     ("ringstorm-scheduler", Some(&["ringstorm-types"])),
+    ("ringstorm-lifecycle", Some(&["ringstorm-records", "ringstorm-types"])),
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
@@ -52,6 +53,7 @@ const PURE: &[&str] = &[
     "ringstorm-protocol",
     "ringstorm-records",
     "ringstorm-scheduler",
+    "ringstorm-lifecycle",
     "ringstorm-store",
     "ringstorm-control",
 ];
