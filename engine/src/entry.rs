@@ -55,7 +55,7 @@ pub struct NoOptions {}
 /// | 1 | it could not start, or could not go on |
 /// | 2 | the command line is wrong |
 /// | 3 | it ended with messages neither acked nor failed, or tuples not executed |
-/// | 4 | it ended and was drained, but components reported errors: the result may be incomplete |
+/// | 4 | it ended and was drained, but components reported errors or workers died: the result may be incomplete |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///
 /// A message that failed is done with: whether it is emitted again is for its spout to decide. How many failed is said at

@@ -89,6 +89,28 @@ impl Run {
     }
 }
 
+/// Of what a run has said: the errors are the deaths of these workers by SIGKILL, and the verdict.
+#[track_caller]
+pub fn assert_deaths(errors: &str, dead: &[usize]) {
+    let mut said: Vec<&str> = errors.lines().filter(|line| line.starts_with("error: ")).collect();
+    if !dead.is_empty() {
+        let verdict = said.pop().unwrap_or_default();
+        let plural = if dead.len() == 1 { "" } else { "s" };
+        let expected = "is drained, after ";
+        let counted = format!(", but with {} error{plural}: ", dead.len());
+        assert!(verdict.contains(expected) && verdict.contains(&counted), "{errors}");
+    }
+    assert_eq!(said.len(), dead.len(), "{errors}");
+    let mut dead = dead.to_vec();
+    dead.sort_unstable();
+    said.sort_unstable();
+    for (line, worker) in said.iter().zip(dead) {
+        let expected =
+            format!("error: worker {worker}: has died (signal: 9 (SIGKILL)); another process takes its place. ");
+        assert!(line.starts_with(&expected) && line.contains("Lost with it: what its tasks of "), "{line}");
+    }
+}
+
 /// The resident memory of a process, in bytes; 0 if there is none.
 pub fn resident_bytes(process: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();

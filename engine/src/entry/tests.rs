@@ -137,6 +137,7 @@ fn report() -> RunReport {
         in_flight: 0,
         errors: Vec::new(),
         error_count: 0,
+        worker_deaths: 0,
         elapsed: Duration::from_millis(1234),
         snapshots: Vec::new(),
         cores_left_behind: 0,

@@ -20,7 +20,7 @@ pub(super) enum Status {
     Usage = 2,
     /// Something was left undone.
     Left = 3,
-    /// Everything was done, but components reported errors.
+    /// Everything was done, but components reported errors, or workers died.
     Errors = 4,
 }
 
@@ -57,8 +57,8 @@ pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) ->
     if *error_count > 0 {
         let errors = counted(*error_count, "error");
         let text = format!(
-            "error: {name} {end} and is drained, {after}, but its components reported {errors}: the result may be \
-             incomplete; mend what they name and run it again"
+            "error: {name} {end} and is drained, {after}, but with {errors}: the result may be incomplete; mend what they \
+             name and run it again"
         );
         return (Status::Errors, text);
     }

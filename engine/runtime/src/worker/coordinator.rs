@@ -60,6 +60,7 @@ pub(crate) struct Coordinator {
     error_thread: ErrorThread,
     errors: Vec<ErrorReport>,
     error_count: u64,
+    worker_deaths: u64,
     throttle: Throttle,
     /// By member: it is ready, and so is whoever has taken its place since.
     ready: Vec<bool>,
@@ -115,6 +116,7 @@ impl Coordinator {
             error_thread: ErrorThread::start(on_error),
             errors: Vec::new(),
             error_count: 0,
+            worker_deaths: 0,
             throttle,
             ready: vec![false; count],
             ended: vec![false; count],
@@ -215,6 +217,7 @@ impl Coordinator {
             in_flight,
             errors: self.errors,
             error_count: self.error_count,
+            worker_deaths: self.worker_deaths,
             elapsed: self.started.elapsed(),
             snapshots,
             cores_left_behind: self.ended.iter().filter(|ended| !**ended).count(),
@@ -270,7 +273,7 @@ impl Coordinator {
     fn name_those_away(&mut self) {
         let away: Vec<String> = (0..self.ready.len())
             .filter(|member| !self.ready[*member])
-            .map(|member| self.members.holder(member).component)
+            .map(|member| self.members.name(member))
             .collect();
         if !away.is_empty() {
             self.fatal.get_or_insert(format!(
@@ -390,17 +393,21 @@ impl Coordinator {
         self.ended[member] = true;
     }
 
-    /// A member is gone without a word.
+    /// A member is gone without a word. Another may take its place, but what the code in it held in memory is lost: an
+    /// error in either case.
     fn member_has_died(&mut self, member: usize) {
         let goes_on = self.is_leading && self.fatal.is_none();
+        self.worker_deaths += 1;
+        let name = self.members.name(member);
         match self.members.replace(member, goes_on) {
             Ok(text) => {
                 self.ready[member] = false;
-                (self.on_note)(&text);
+                self.report(name, 0, text, false);
             }
             Err(text) => {
-                self.fatal.get_or_insert(text);
+                self.fatal.get_or_insert_with(|| format!("{name} {text}"));
                 self.ended[member] = true;
+                self.report(name, 0, text, true);
             }
         }
     }

@@ -6,8 +6,8 @@
 //! Invariants: no process outlives the fleet: those that do not end in time are killed.
 //!
 //! Threading: a thread for each worker reads what it says, one replaces those that die, and the coordinator's thread uses
-//! the rest. Errors: a worker that dies is replaced while tuples flow, up to a number of times; later its death ends the
-//! run, with its exit status.
+//! the rest. Errors: a worker that dies is an error of the run. It is replaced while tuples flow, up to a number of times;
+//! later its death ends the run, with its exit status.
 
 mod listener;
 mod replacer;
@@ -53,6 +53,8 @@ pub type WorkerCommand = Box<dyn FnMut(usize, &Path) -> Command + Send>;
 
 /// A worker that dies as often within a minute is not replaced any more.
 const DEATHS_MAX: usize = 20;
+/// Components that are named of a worker that has died; the others are counted.
+const COMPONENTS_NAMED_MAX: usize = 8;
 /// Deaths longer ago than this do not count.
 const DEATHS_WINDOW: Duration = Duration::from_secs(60);
 
@@ -281,6 +283,10 @@ impl Members for Fleet {
         self.shared.tell(member, &ToWorker::Order(order));
     }
 
+    fn name(&self, member: usize) -> String {
+        format!("worker {member}")
+    }
+
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String> {
         let status = {
             let process = self.shared.worker(member).process.take();
@@ -291,16 +297,17 @@ impl Members for Fleet {
         deaths.push_back(Instant::now());
         deaths.retain(|at| at.elapsed() < DEATHS_WINDOW);
         if !goes_on {
-            return Err(format!("worker {member} has died ({status})"));
+            return Err(format!("has died ({status})"));
         }
         if deaths.len() > DEATHS_MAX {
-            return Err(format!(
-                "worker {member} has died {} times within a minute, the last time: {status}",
-                deaths.len()
-            ));
+            return Err(format!("has died {} times within a minute, the last time: {status}", deaths.len()));
         }
         let _ = self.news.send(News::Died(member));
-        Ok(format!("worker {member} has died ({status}); another process takes its place"))
+        let components = self.shared.blueprint.components.iter();
+        let there: Vec<&str> =
+            components.filter(|id| self.hosts_of(id).contains(&member)).map(ComponentId::as_str).collect();
+        let lost = what_is_lost(&there);
+        Ok(format!("has died ({status}); another process takes its place. {lost}"))
     }
 
     fn tell_all(&mut self, order: Order) {
@@ -373,6 +380,21 @@ impl Drop for Fleet {
         // The threads that listen may be at their last words when this process ends.
         self.shared.path.remove();
     }
+}
+
+/// What goes with a worker that ran tasks of these components.
+fn what_is_lost(components: &[&str]) -> String {
+    let (named, others) = components.split_at(components.len().min(COMPONENTS_NAMED_MAX));
+    let others = if others.is_empty() { String::new() } else { format!(" and {} others", others.len()) };
+    let held = if named.is_empty() {
+        String::new()
+    } else {
+        format!("what its tasks of {}{others} held in memory, and ", named.join(", "))
+    };
+    format!(
+        "Lost with it: {held}tuples there that were not anchored. Messages that may have been there fail, for their spouts \
+         to emit again"
+    )
 }
 
 /// Waits for a process until then, and kills it. How it ended, if that can be known.

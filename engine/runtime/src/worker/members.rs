@@ -139,11 +139,14 @@ pub(crate) trait Members: Send {
     /// Gives an order to one.
     fn tell(&mut self, member: usize, order: Order);
 
+    /// What people call it: `core 0`, `worker 1`.
+    fn name(&self, member: usize) -> String;
+
     /// A member is gone without a word: begins to put another in its place, which will say that it is ready, if `goes_on`.
-    /// Returns what to tell whoever runs this.
+    /// Returns what to tell of it, behind its name.
     ///
     /// # Errors
-    /// What to tell if nothing takes its place.
+    /// What to tell of it if nothing takes its place.
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String>;
 
     /// Gives an order to all.
@@ -218,8 +221,12 @@ impl Members for LocalCores {
         self.commands[member].send(order.into());
     }
 
-    fn replace(&mut self, member: usize, _: bool) -> Result<String, String> {
-        Err(format!("core {} is gone", self.first_core() + member))
+    fn name(&self, member: usize) -> String {
+        format!("core {}", self.first_core() + member)
+    }
+
+    fn replace(&mut self, _: usize, _: bool) -> Result<String, String> {
+        Err("is gone".into())
     }
 
     fn tell_all(&mut self, order: Order) {
