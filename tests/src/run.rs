@@ -78,6 +78,11 @@ impl Run {
         self.workers().into_iter().map(|(_, pid)| resident_bytes(pid.as_raw_nonzero().get())).sum()
     }
 
+    /// The resident memory of the process that leads, in bytes.
+    pub fn resident_bytes_of_leader(&self) -> u64 {
+        resident_bytes(Pid::from_child(&self.leader).as_raw_nonzero().get())
+    }
+
     /// What the run has said so far.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()

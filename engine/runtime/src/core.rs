@@ -18,6 +18,7 @@ pub(crate) mod bolt_failure;
 pub(crate) mod control;
 mod control_bytes;
 mod deadlines;
+pub(crate) mod events;
 pub(crate) mod failure;
 pub(crate) mod frame_cell;
 pub(crate) mod gate;
@@ -54,12 +55,12 @@ use ringstorm_ring::IdlePolicy;
 use crate::api::input::Source;
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::BoltExecutor;
+use crate::core::events::EventSender;
 use crate::core::link::{Feeder, Inbound};
 use crate::core::parking::CoreParker;
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::transfer::Transfer;
-use crate::local::EventSender;
 
 /// An executor of this core, by kind and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

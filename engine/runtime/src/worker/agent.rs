@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringstorm_net::{Keeper, KeeperEvent, Lost};
 use ringstorm_protocol::handshake::Secret;
@@ -22,6 +22,7 @@ use ringstorm_types::assignment::Assignment;
 
 use crate::api::builder::BuiltTopology;
 use crate::clock;
+use crate::core::events::ERRORS_WAITING_MAX;
 use crate::core::status::Event;
 use crate::error::{BuildError, StartError};
 use crate::worker::blueprint::Blueprint;
@@ -37,18 +38,22 @@ use admission::{SharedKnown, WorkerAdmission};
 use assignments::{AssignmentNews, Assignments};
 use change::{Change, change};
 use peers::Peers;
+use speech::{Kind, Speech};
 use superior::{Instruction, Superior, hear_assignments, hear_leader, into};
 
 mod admission;
 pub(crate) mod assignments;
 mod change;
 mod peers;
+mod speech;
 mod superior;
 
 /// How often a worker looks whether user code holds a core, and who is away.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// How long a worker waits for the counters of its cores.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long their last words may take to get here.
+const LAST_WORDS: Duration = Duration::from_millis(5);
 /// How long the cores may take to end when there is nothing to do any more.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -179,6 +184,11 @@ impl Start<'_> {
         let keeper = Keeper::start(listener, secret, admission, random_bytes, tell)
             .map_err(system("starting the thread that keeps connections (limit: processes)"))?;
         let peers = Peers::new(&blueprint, &cores.commands, keeper, known, absence);
+        let speech = Speech::new(
+            superior.clone(),
+            blueprint.config.max_error_report_per_interval().map_err(BuildError::from)?,
+            Duration::from_secs(blueprint.config.error_throttle_interval_secs().map_err(BuildError::from)?.into()),
+        );
         peers.dial(&blueprint.assignment);
         Ok(Agent {
             name: name.to_owned(),
@@ -187,6 +197,7 @@ impl Start<'_> {
             stalls: Stalls::new(cores.count(), cores.first_core()),
             blueprint,
             peers,
+            next_counts: Instant::now() + LOOK_PERIOD,
             ready: 0,
             is_ready: false,
             is_ending: false,
@@ -194,7 +205,7 @@ impl Start<'_> {
             failed: None,
             finished: BTreeMap::new(),
             cores,
-            superior: superior.clone(),
+            speech,
         })
     }
 }
@@ -206,7 +217,7 @@ struct Agent {
     blueprint: Arc<Blueprint>,
     cores: LocalCores,
     peers: Peers,
-    superior: Superior,
+    speech: Speech,
     ready: usize,
     is_ready: bool,
     is_ending: bool,
@@ -216,6 +227,7 @@ struct Agent {
     /// By component: how many cores have carried out its `finish`.
     finished: BTreeMap<u32, usize>,
     stalls: Stalls,
+    next_counts: Instant,
 }
 
 impl Agent {
@@ -225,33 +237,38 @@ impl Agent {
                 Ok(Input::Instruction(Instruction::End)) => return self.end_alone(inbox),
                 Ok(Input::Instruction(Instruction::Assignment(assignment))) => {
                     if let Some(why) = self.reassign(*assignment) {
-                        self.note(format!("this worker ends: {why}"));
+                        self.speech.note(Kind::Own, format!("this worker ends: {why}"));
                         return self.end_alone(inbox);
                     }
                 }
                 Ok(Input::Instruction(Instruction::Other(message))) => self.obey(message),
-                Ok(Input::Instruction(Instruction::Note(text))) => self.note(text),
+                Ok(Input::Instruction(Instruction::Note(text))) => self.speech.note(Kind::Assignment, text),
                 Ok(Input::Cores(message)) => self.heard(message),
                 Ok(Input::Keeper(event)) => {
-                    if let Some(text) = self.peers.keep(event) {
-                        self.note(text);
+                    if let Some((kind, text)) = self.peers.keep(event) {
+                        self.speech.note(kind, text);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             for (component, text) in self.stalls.look(&self.cores) {
-                self.superior.tell(&FromWorker::Reported { component, task: 0, text });
+                self.speech.error(&component.clone(), 0, &FromWorker::Reported { component, task: 0, text });
             }
             if !self.is_ending {
-                self.peers.look().into_iter().for_each(|text| self.note(text));
+                self.peers.look().into_iter().for_each(|text| self.speech.note(Kind::Connection, text));
             }
             if self.ended == self.cores.count() {
-                self.superior.tell(&FromWorker::Ended { panic: None });
+                self.hear_the_last(inbox);
+                self.speech.tell(&FromWorker::Ended { panic: None });
                 return Ok(());
             }
-            if self.failed.is_some() && !self.superior.leads() {
+            if self.failed.is_some() && !self.speech.has_leader() {
                 return self.end_alone(inbox);
+            }
+            if self.next_counts <= Instant::now() {
+                self.next_counts = Instant::now() + LOOK_PERIOD;
+                self.speech.tell_counts();
             }
         }
     }
@@ -262,7 +279,8 @@ impl Agent {
         // Older than what another worker runs is out of date too: where it came from lags, or was set back.
         let newest = self.assignment.version.max(self.peers.newest_version());
         if assignment.version < newest {
-            self.note(format!("assignment {} is left: there is an assignment {newest}", assignment.version));
+            let text = format!("assignment {} is left: there is an assignment {newest}", assignment.version);
+            self.speech.note(Kind::Assignment, text);
             return None;
         }
         let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation()) {
@@ -282,17 +300,18 @@ impl Agent {
             match Blueprint::new(built, &self.name, Arc::clone(&assignment), position, &self.cpus) {
                 Ok(blueprint) => rewired = Some(Arc::new(blueprint)),
                 Err(error) => {
-                    self.note(format!("assignment {} is left: {error}", assignment.version));
+                    self.speech.note(Kind::Assignment, format!("assignment {} is left: {error}", assignment.version));
                     return None;
                 }
             }
         }
         if assignment.version > self.assignment.version {
-            self.note(format!("assignment {} takes the place of {}", assignment.version, self.assignment.version));
+            let text = format!("assignment {} takes the place of {}", assignment.version, self.assignment.version);
+            self.speech.note(Kind::Assignment, text);
         }
         self.assignment = assignment;
         self.peers.change(&self.assignment, rewired.as_ref(), &stay);
-        if let Some(active) = stay.active.filter(|_| self.is_ready && !self.superior.leads()) {
+        if let Some(active) = stay.active.filter(|_| self.is_ready && !self.speech.has_leader()) {
             self.cores.tell_all(if active { Order::Activate } else { Order::Deactivate });
         }
         None
@@ -309,17 +328,20 @@ impl Agent {
                 }
                 self.cores.tell_all(order);
             }
-            ToWorker::ReadReceived => self.superior.tell(&FromWorker::Received(self.cores.received())),
-            ToWorker::ReadSent => self.superior.tell(&FromWorker::Sent(self.cores.sent())),
+            ToWorker::ReadReceived => self.speech.tell(&FromWorker::Received(self.cores.received())),
+            ToWorker::ReadSent => self.speech.tell(&FromWorker::Sent(self.cores.sent())),
             ToWorker::ReadSnapshots => {
                 let (snapshots, _) = self.cores.snapshots(SNAPSHOT_TIMEOUT);
-                self.superior.tell(&FromWorker::Snapshots(snapshots));
+                self.speech.tell(&FromWorker::Snapshots(snapshots));
             }
         }
     }
 
     fn heard(&mut self, message: Message) {
-        let Message::Core(event) = message else { return };
+        let event = match message {
+            Message::Core(event) | Message::Placed(event, _) => event,
+            Message::Owner => return,
+        };
         let told = match event {
             Event::Ready { .. } => {
                 self.ready += 1;
@@ -341,30 +363,32 @@ impl Agent {
                         format!("{}, task {}: {}", failure.component, failure.task.0, failure.text)
                     });
                 }
-                FromWorker::Failed {
-                    component: failure.component.to_string(),
-                    task: failure.task.0,
-                    text: failure.text,
-                    fatal: failure.fatal,
+                let (component, task, fatal) = (failure.component.to_string(), failure.task.0, failure.fatal);
+                let message = FromWorker::Failed { component: component.clone(), task, text: failure.text, fatal };
+                if !fatal {
+                    return self.speech.error(&component, u32::try_from(task).unwrap_or(0), &message);
                 }
+                message
             }
-            Event::Reported { component, task, text } => FromWorker::Reported { component, task, text },
-            Event::MoreReported { count } => FromWorker::MoreReported { count },
+            Event::Reported { component, task, text } => {
+                return self.speech.error(&component.clone(), task, &FromWorker::Reported { component, task, text });
+            }
+            Event::MoreReported { count } => return self.speech.more_errors(count),
             Event::ConnectionLost { core, peer, lost } => {
                 // The others end too, or one has said that it does, and the one that leads knows.
-                if self.is_ending || self.superior.leads() && matches!(lost, Lost::PeerEnded) {
+                if self.is_ending || self.speech.has_leader() && matches!(lost, Lost::PeerEnded) {
                     return;
                 }
-                match self.peers.lost(core - self.cores.first_core(), peer, &lost) {
-                    Some(text) => FromWorker::Note { text },
-                    None => return,
+                if let Some(text) = self.peers.lost(core - self.cores.first_core(), peer, &lost) {
+                    self.speech.note(Kind::Connection, text);
                 }
+                return;
             }
             Event::Connected { core, peer } => {
                 self.peers.ready(core - self.cores.first_core(), peer);
                 return self.check_ready();
             }
-            Event::Noted { text } => FromWorker::Note { text },
+            Event::Noted { text } => return self.speech.note(Kind::Own, text),
             Event::Died { .. } => return,
             Event::Ended { panic, .. } => {
                 self.ended += 1;
@@ -373,18 +397,26 @@ impl Agent {
                 FromWorker::Ended { panic }
             }
         };
-        self.superior.tell(&told);
+        self.speech.tell(&told);
     }
 
-    fn note(&self, text: String) {
-        self.superior.tell(&FromWorker::Note { text });
+    /// What cores said before they ended, and counts of errors that had to wait.
+    fn hear_the_last(&mut self, inbox: &Receiver<Input>) {
+        for _ in 0..4 * ERRORS_WAITING_MAX {
+            match inbox.recv_timeout(LAST_WORDS) {
+                Ok(Input::Cores(message)) => self.heard(message),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        self.speech.tell_all_counts();
     }
 
     fn check_ready(&mut self) {
         if !self.is_ready && self.ready == self.cores.count() && self.peers.all_were_ready() {
             self.is_ready = true;
-            self.superior.tell(&FromWorker::Ready);
-            if !self.superior.leads() && self.assignment.active {
+            self.speech.tell(&FromWorker::Ready);
+            if !self.speech.has_leader() && self.assignment.active {
                 self.cores.tell_all(Order::Activate);
             }
         }
@@ -395,17 +427,18 @@ impl Agent {
         self.is_ending = true;
         self.cores.tell_all(Order::Deactivate);
         self.cores.tell_all(Order::Stop { orderly: true });
-        let until = std::time::Instant::now() + END_TIMEOUT;
+        let until = Instant::now() + END_TIMEOUT;
         while self.ended < self.cores.count() {
-            let left = until.saturating_duration_since(std::time::Instant::now());
+            let left = until.saturating_duration_since(Instant::now());
             match inbox.recv_timeout(left) {
                 Ok(Input::Cores(message)) => self.heard(message),
                 Ok(_) => {}
                 Err(_) => break,
             }
         }
+        self.hear_the_last(inbox);
         match self.failed {
-            Some(why) if !self.superior.leads() => Err(StartError::Worker(why)),
+            Some(why) if !self.speech.has_leader() => Err(StartError::Worker(why)),
             _ => Ok(()),
         }
     }

@@ -1,6 +1,5 @@
 //! Builds one core from the blueprint, on the core's own thread: user code is made where it will live.
 
-use crate::local::EventSender;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
 use crate::core::control::ControlBatch;
+use crate::core::events::EventSender;
 use crate::core::failure::caught;
 use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;

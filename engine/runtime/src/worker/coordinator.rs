@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::core::events::{ERRORS_WAITING_MAX, Place};
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
 use crate::metrics::CoreSnapshot;
@@ -46,6 +47,8 @@ const MESSAGES_IN_A_ROW: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Message {
     Core(Event),
+    /// The same, of a kind of which only so many may wait.
+    Placed(Event, Place),
     /// The owner has a wish, see [`Wishes`].
     Owner,
 }
@@ -203,6 +206,7 @@ impl Coordinator {
         self.last_snapshots = Some(snapshots.clone());
         let (pending, in_flight) = self.left();
         self.end_members(&answered);
+        self.hear_the_last();
         self.error_thread.end();
         self.wishes.end();
         let outcome = match self.fatal.take() {
@@ -269,6 +273,14 @@ impl Coordinator {
         }
     }
 
+    /// What was said before the last ends, and counts of errors that had to wait. Who was left behind may go on.
+    fn hear_the_last(&mut self) {
+        for _ in 0..4 * ERRORS_WAITING_MAX {
+            let Ok(message) = self.messages.try_recv() else { return };
+            self.handle(message);
+        }
+    }
+
     /// A member whose place was not taken in time cannot say what was left there.
     fn name_those_away(&mut self) {
         let away: Vec<String> = (0..self.ready.len())
@@ -330,6 +342,10 @@ impl Coordinator {
 
     fn handle(&mut self, message: Message) {
         match message {
+            Message::Placed(event, place) => {
+                drop(place);
+                self.handle(Message::Core(event));
+            }
             Message::Core(Event::Ready { core }) => self.member_is_ready(core - self.first_core),
             Message::Core(Event::Idle | Event::Connected { .. }) => {}
             Message::Core(Event::Finished { core, component }) => {

@@ -27,6 +27,7 @@ use ringstorm_types::assignment::Assignment;
 use serde::Serialize;
 
 use crate::clock::now_since_1970_us;
+use crate::core::events::EventSender;
 use crate::debug::DebugListener;
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
@@ -88,7 +89,7 @@ pub(crate) struct Fleet {
 struct Shared {
     blueprint: Arc<Blueprint>,
     workers: Vec<Mutex<Worker>>,
-    messages: Sender<Message>,
+    events: EventSender,
     answers: Sender<(usize, Answer)>,
     debug: Mutex<Option<DebugListener>>,
     /// Where the workers reach this process.
@@ -191,7 +192,7 @@ impl Fleet {
         let shared = Arc::new(Shared {
             blueprint: Arc::clone(blueprint),
             workers: workers.collect(),
-            messages: messages.clone(),
+            events: EventSender::new(messages.clone()),
             answers: answer,
             debug: Mutex::new(on_debug),
             path,

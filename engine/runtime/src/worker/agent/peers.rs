@@ -18,6 +18,7 @@ use ringstorm_types::assignment::Assignment;
 use crate::core::status::{Command, CommandBox};
 use crate::worker::agent::admission::SharedKnown;
 use crate::worker::agent::change::Stay;
+use crate::worker::agent::speech::Kind;
 use crate::worker::blueprint::{Blueprint, Place};
 
 /// The connections of one worker.
@@ -168,7 +169,7 @@ impl Peers {
     }
 
     /// Something happened to connections. Returns what to tell whoever runs this.
-    pub(crate) fn keep(&mut self, event: KeeperEvent) -> Option<String> {
+    pub(crate) fn keep(&mut self, event: KeeperEvent) -> Option<(Kind, String)> {
         match event {
             KeeperEvent::Connected { route, socket, received, claims } => {
                 let (core, peer) = self.routes.get(&route).copied()?;
@@ -182,17 +183,18 @@ impl Peers {
                 self.attached.insert(route.worker);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
-                was_away.then(|| format!("{} is back", name(route)))
+                was_away.then(|| (Kind::Connection, format!("{} is back", name(route))))
             }
             KeeperEvent::Unreachable { route, why } => {
-                Some(format!("{} cannot be reached: {why}; trying again", name(route)))
+                Some((Kind::Unreachable, format!("{} cannot be reached: {why}; trying again", name(route))))
             }
             KeeperEvent::Refused { from, why } => {
                 let from = from.map_or("somebody".to_owned(), |from| from.to_string());
-                Some(format!("a connection from {from} was refused: {why}"))
+                Some((Kind::Refused, format!("a connection from {from} was refused: {why}")))
             }
             KeeperEvent::Silent { route } => {
-                Some(format!("the machine of {} is silent: the connection is given up", name(route)))
+                let text = format!("the machine of {} is silent: the connection is given up", name(route));
+                Some((Kind::Connection, text))
             }
         }
     }

@@ -11,7 +11,6 @@ use ringstorm_types::{ComponentId, TaskId};
 use super::{Answer, Shared};
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
-use crate::worker::coordinator::Message;
 use crate::worker::talk::{self, FromWorker};
 
 /// Hears what a worker says.
@@ -88,7 +87,7 @@ impl Listener {
     }
 
     fn tell(&self, event: Event) {
-        let _ = self.shared.messages.send(Message::Core(event));
+        self.shared.events.send(event);
     }
 
     fn answer(&self, answer: Answer) {
