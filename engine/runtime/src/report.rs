@@ -49,10 +49,13 @@ pub struct RunReport {
     pub outcome: Outcome,
     /// Whether every tuple that was emitted was executed, and every message acked or failed, before the end.
     pub drained: bool,
-    /// Messages that were neither acked nor failed.
+    /// Messages that were neither acked nor failed, but for those of [`RunReport::silent_workers`].
     pub pending: u64,
-    /// Tuples that were emitted and not executed.
+    /// Tuples that were emitted and not executed, but for those of [`RunReport::silent_workers`].
     pub in_flight: u64,
+    /// Workers that did not answer at the end of a run that was not drained, such as `worker 1`: what was left there is
+    /// unknown.
+    pub silent_workers: Vec<String>,
     /// The first errors (at most 200).
     pub errors: Vec<ErrorReport>,
     /// How many errors there were.

@@ -135,6 +135,7 @@ fn report() -> RunReport {
         drained: true,
         pending: 0,
         in_flight: 0,
+        silent_workers: Vec::new(),
         errors: Vec::new(),
         error_count: 0,
         worker_deaths: 0,
@@ -166,6 +167,13 @@ fn the_verdict_tells_the_truth() {
     }
     let (_, text) = judged(&RunReport { pending: 1, in_flight: 12_000, ..stopped }, None);
     assert!(text.contains("1 message neither acked nor failed and 12,000 tuples not executed"), "{text}");
+
+    let silent = RunReport { drained: false, silent_workers: vec!["worker 1".into()], in_flight: 2, ..report() };
+    let (status, text) = judged(&silent, None);
+    assert_eq!(status, Status::Left);
+    let unknown =
+        "ended after 1.23 s while worker 1 did not answer: what was left there is unknown; elsewhere 0 messages";
+    assert!(text.contains(unknown) && text.contains("2 tuples not executed"), "{text}");
 
     let (status, text) = judged(&RunReport { error_count: 3, ..report() }, None);
     assert_eq!(status, Status::Errors);

@@ -32,7 +32,9 @@ impl From<Status> for ExitCode {
 
 /// Judges a run. The line begins with `error: ` when the status is not [`Status::Done`].
 pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) -> (Status, String) {
-    let RunReport { outcome, drained, pending, in_flight, error_count, elapsed, cores_left_behind, .. } = report;
+    let RunReport {
+        outcome, drained, pending, in_flight, error_count, elapsed, cores_left_behind, silent_workers, ..
+    } = report;
     let after = format!("after {}", duration_text(*elapsed));
     if let Outcome::Failed(text) = outcome {
         return (Status::Failed, format!("error: {name} failed {after}: {}", one_line(text)));
@@ -43,8 +45,13 @@ pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) ->
         _ => "has read all its input".to_owned(),
     };
     if !drained || *pending > 0 || *in_flight > 0 {
+        let silent = silent_workers.join(", ");
+        let with = match silent.as_str() {
+            "" => "with".to_owned(),
+            _ => format!("while {silent} did not answer: what was left there is unknown; elsewhere"),
+        };
         let mut text = format!(
-            "error: {name} {end} and ended {after} with {} neither acked nor failed and {} not executed",
+            "error: {name} {end} and ended {after} {with} {} neither acked nor failed and {} not executed",
             counted(*pending, "message"),
             counted(*in_flight, "tuple"),
         );

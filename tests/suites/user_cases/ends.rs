@@ -80,3 +80,23 @@ fn a_stop_while_a_worker_is_replaced_drains_all_the_same() {
     assert_eq!(emitted, acked + failed, "{end:?}");
     assert!(acked > 0 && end.all("finished").len() == 1, "{end:?}");
 }
+
+/// A worker stands still when the run is stopped: what it has is unknown, and nobody says that it is nothing.
+#[test]
+fn what_a_worker_that_stands_still_has_left_is_said_to_be_unknown() {
+    let arguments = ["--count", "100000", "--pace-ms", "2", "-c", "ringstorm.drain.timeout.secs=1"];
+    let case = Case::sequence(Some(2), &arguments);
+    case.wait_for_note("opened");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(case.run.signal(1, Signal::STOP));
+    std::thread::sleep(Duration::from_millis(300));
+    case.run.signal_leader(Signal::TERM);
+    let end = case.finish().expect_code(3);
+    let said = end.verdict();
+    eprintln!("{said}");
+    let (_, elsewhere) =
+        said.split_once("while worker 1 did not answer: what was left there is unknown; elsewhere ").unwrap();
+    assert!(!elsewhere.starts_with("0 messages"), "what the spout has pending is known: {said}");
+    assert!(!said.contains("is drained") && !end.errors.contains("in a call"), "{}", end.errors);
+    assert!(end.errors.contains("error: worker 1: has not ended"), "{}", end.errors);
+}

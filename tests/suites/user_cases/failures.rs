@@ -50,3 +50,21 @@ fn a_flood_of_refused_emits_fills_no_memory_and_holds_up_no_stop() {
     let counted = end.errors.lines().find(|line| line.ends_with("more errors came too fast to be shown"));
     assert!(counted.is_some(), "{}", end.errors);
 }
+
+/// A worker stands still for longer than anybody is silent: it is named, and again when it goes on, and nothing else comes
+/// of it.
+#[test]
+fn a_worker_that_stands_still_is_named_once_and_once_more_when_it_goes_on() {
+    let case = Case::sequence(Some(2), &["--count", "8000", "--pace-ms", "2"]);
+    case.wait_for_note("opened");
+    assert!(case.run.signal(1, Signal::STOP));
+    let stopped = Instant::now();
+    let says = |text: &str| case.run.errors().matches(text).count();
+    crate::until("it to be named", crate::AMPLE, || says("note: worker 1 has not answered for 10 s") == 1);
+    assert!(stopped.elapsed() < Duration::from_secs(14), "{:?}", stopped.elapsed());
+    assert!(case.run.signal(1, Signal::CONT));
+    crate::until("it to answer", crate::AMPLE, || says("note: worker 1 answers again, after 1") == 1);
+    let end = case.finish().expect_code(0);
+    assert_eq!(end.errors.matches("worker 1").count(), 2, "{}", end.errors);
+    assert_eq!(end.spout_counts(), (8000, 8000, 0), "{end:?}");
+}

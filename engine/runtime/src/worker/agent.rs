@@ -33,7 +33,7 @@ use crate::worker::evenly::cpus_of;
 use crate::worker::members::{LocalCores, Members, Order};
 use crate::worker::random::random_bytes;
 use crate::worker::stalls::Stalls;
-use crate::worker::talk::{self, FromWorker, ToWorker};
+use crate::worker::talk::{self, Answer, FromWorker, ToWorker, Wanted};
 use admission::{SharedKnown, WorkerAdmission};
 use assignments::{AssignmentNews, Assignments};
 use change::{Change, change};
@@ -328,11 +328,13 @@ impl Agent {
                 }
                 self.cores.tell_all(order);
             }
-            ToWorker::ReadReceived => self.speech.tell(&FromWorker::Received(self.cores.received())),
-            ToWorker::ReadSent => self.speech.tell(&FromWorker::Sent(self.cores.sent())),
-            ToWorker::ReadSnapshots => {
-                let (snapshots, _) = self.cores.snapshots(SNAPSHOT_TIMEOUT);
-                self.speech.tell(&FromWorker::Snapshots(snapshots));
+            ToWorker::Read { question, wanted } => {
+                let answer = match wanted {
+                    Wanted::Received => Answer::Received(self.cores.received()),
+                    Wanted::Sent => Answer::Sent(self.cores.sent()),
+                    Wanted::Snapshots => Answer::Snapshots(self.cores.snapshots(SNAPSHOT_TIMEOUT).0),
+                };
+                self.speech.tell(&FromWorker::Answer { question, answer });
             }
         }
     }

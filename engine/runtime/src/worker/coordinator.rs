@@ -23,7 +23,7 @@ use crate::metrics::CoreSnapshot;
 use crate::report::{ErrorReport, Outcome, RunReport, Throttle};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
-use crate::worker::members::{Held, Members, Order, Reading};
+use crate::worker::members::{LeftBehind, Members, Order, Reading};
 use crate::worker::owner::{Open, Wishes};
 use crate::worker::stalls::Stalls;
 use ringstorm_types::ComponentId;
@@ -83,8 +83,21 @@ pub(crate) struct Coordinator {
     /// All members were ready once.
     has_begun: bool,
     started: Instant,
+    /// When it was last looked whether the members live.
+    looked: Instant,
     stalls: Stalls,
     on_note: NoteListener,
+}
+
+/// What was left undone at the end.
+#[derive(Debug, Default)]
+struct Left {
+    /// Messages pending.
+    pending: u64,
+    /// Tuples not executed.
+    in_flight: u64,
+    /// Members that did not say.
+    silent: Vec<String>,
 }
 
 /// Called with what happens to connections.
@@ -132,6 +145,7 @@ impl Coordinator {
             has_begun: false,
             active,
             started: Instant::now(),
+            looked: Instant::now(),
             stalls,
             on_note,
         }
@@ -204,8 +218,8 @@ impl Coordinator {
         }
         let (snapshots, answered) = self.members.snapshots(SNAPSHOT_TIMEOUT);
         self.last_snapshots = Some(snapshots.clone());
-        let (pending, in_flight) = self.left();
-        self.end_members(&answered);
+        let Left { pending, in_flight, silent } = if drained { Left::default() } else { self.left() };
+        let cores_left_behind = self.end_members(&answered);
         self.hear_the_last();
         self.error_thread.end();
         self.wishes.end();
@@ -224,7 +238,8 @@ impl Coordinator {
             worker_deaths: self.worker_deaths,
             elapsed: self.started.elapsed(),
             snapshots,
-            cores_left_behind: self.ended.iter().filter(|ended| !**ended).count(),
+            silent_workers: silent,
+            cores_left_behind,
         }
     }
 
@@ -249,8 +264,8 @@ impl Coordinator {
     }
 
     /// Has all members close and clean up and waits for their ends; names who holds those that do not end. Those that
-    /// have just answered have more time than those that user code holds.
-    fn end_members(&mut self, answered: &BTreeSet<usize>) {
+    /// have just answered have more time than those that user code holds. Returns how many threads are left behind.
+    fn end_members(&mut self, answered: &BTreeSet<usize>) -> usize {
         self.members.tell_all(Order::Stop { orderly: true });
         let told = Instant::now();
         let has_begun = self.has_begun;
@@ -263,14 +278,13 @@ impl Coordinator {
         {
             self.wait(Duration::from_millis(20).min(timeout));
         }
+        let mut threads = 0;
         for member in (0..self.ended.len()).filter(|member| !self.ended[*member]).collect::<Vec<_>>() {
-            let Held { component, time } = self.members.holder(member);
-            let text = format!(
-                "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
-                time.as_secs_f64()
-            );
+            let LeftBehind { component, text, is_thread } = self.members.left_behind(member);
+            threads += usize::from(is_thread);
             self.report(component, 0, text, false);
         }
+        threads
     }
 
     /// What was said before the last ends, and counts of errors that had to wait. Who was left behind may go on.
@@ -322,13 +336,21 @@ impl Coordinator {
         }
     }
 
-    /// Messages pending and tuples not executed.
-    fn left(&mut self) -> (u64, u64) {
-        let Reading { received, sent } = self.members.reading().unwrap_or_default();
-        (sent.pending, sent.tuples.saturating_sub(received.executed + received.away))
+    /// What was left undone, as far as that is known.
+    fn left(&mut self) -> Left {
+        let (Reading { received, sent }, silent) = self.members.partial_reading();
+        Left {
+            pending: sent.pending,
+            in_flight: sent.tuples.saturating_sub(received.executed + received.away),
+            silent: silent.into_iter().map(|member| self.members.name(member)).collect(),
+        }
     }
 
     fn wait(&mut self, timeout: Duration) {
+        if self.looked.elapsed() >= LOOK_PERIOD {
+            self.looked = Instant::now();
+            self.members.look().iter().for_each(|text| (self.on_note)(text));
+        }
         match self.messages.recv_timeout(timeout) {
             Ok(message) => self.handle(message),
             Err(RecvTimeoutError::Timeout) => return,

@@ -158,14 +158,30 @@ pub(crate) trait Members: Send {
     /// A reading of all; `None` if somebody does not answer.
     fn reading(&mut self) -> Option<Reading>;
 
+    /// A reading of those who answer, and the members that do not.
+    fn partial_reading(&mut self) -> (Reading, BTreeSet<usize>);
+
+    /// Looks whether all of them live. Returns what whoever runs this should know. Called every so often.
+    fn look(&mut self) -> Vec<String>;
+
     /// The counters of those who answer in time, and the members that did.
     fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>);
 
     /// Which members are in a call of user code right now that others wait for.
     fn held(&self) -> Vec<(usize, Held)>;
 
-    /// Which component's code has a member that does not end.
-    fn holder(&self, member: usize) -> Held;
+    /// What to say of a member that does not end.
+    fn left_behind(&self, member: usize) -> LeftBehind;
+}
+
+/// A member that did not end when it was told to.
+#[derive(Debug)]
+pub(crate) struct LeftBehind {
+    /// Whose fault it is, and what happened.
+    pub(crate) component: String,
+    pub(crate) text: String,
+    /// It is a thread of this process, which ends with it.
+    pub(crate) is_thread: bool,
 }
 
 /// The cores of this process.
@@ -189,6 +205,16 @@ impl LocalCores {
             };
         }
         all
+    }
+
+    /// Which component's code holds a core.
+    fn holder(&self, member: usize) -> Held {
+        let status = &self.statuses[member];
+        let running = status.running.load(Ordering::Acquire);
+        let time_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
+        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
+        let component = component.map_or("?", |id| id.as_str()).to_owned();
+        Held { component, time: Duration::from_nanos(time_ns) }
     }
 
     /// What this process has sent.
@@ -243,6 +269,15 @@ impl Members for LocalCores {
         Some(Reading { received: self.received(), sent: self.sent() })
     }
 
+    fn partial_reading(&mut self) -> (Reading, BTreeSet<usize>) {
+        (Reading { received: self.received(), sent: self.sent() }, BTreeSet::new())
+    }
+
+    fn look(&mut self) -> Vec<String> {
+        // Cores that user code holds are named as such.
+        Vec::new()
+    }
+
     fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>) {
         let (reply, replies) = channel();
         self.commands.iter().for_each(|commands| commands.send(Command::Snapshot(reply.clone())));
@@ -269,12 +304,12 @@ impl Members for LocalCores {
         running.map(|core| (core, self.holder(core))).collect()
     }
 
-    fn holder(&self, member: usize) -> Held {
-        let status = &self.statuses[member];
-        let running = status.running.load(Ordering::Acquire);
-        let time_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
-        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
-        let component = component.map_or("?", |id| id.as_str()).to_owned();
-        Held { component, time: Duration::from_nanos(time_ns) }
+    fn left_behind(&self, member: usize) -> LeftBehind {
+        let Held { component, time } = self.holder(member);
+        let text = format!(
+            "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
+            time.as_secs_f64()
+        );
+        LeftBehind { component, text, is_thread: true }
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept, spawn};
+use super::processes::{accept, spawn};
+use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand};
 use crate::clock::now_since_1970_us;
 use crate::core::status::Event;
 
