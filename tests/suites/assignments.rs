@@ -301,3 +301,36 @@ fn shake_hands(address: &str, secret: &str, claims: Claims) -> Result<(), Handsh
         }
     }
 }
+
+/// Whoever ends such workers by signals, as a supervisor of processes does, loses nothing that is under way.
+#[test]
+fn a_signal_drains_and_ends_workers_that_a_file_leads() {
+    let mut cluster = Cluster::start(load_secs() + 30, &[]);
+    cluster.processes.iter().for_each(|process| process.signal(Signal::TERM));
+    for (number, process) in cluster.processes.iter_mut().enumerate() {
+        let status = process.wait(Duration::from_secs(20));
+        let errors = process.errors();
+        assert_eq!(status.and_then(|status| status.code()), Some(0), "{errors}");
+        assert!(errors.contains("SIGTERM: taking nothing new and draining; once more ends at once"), "{errors}");
+        assert!(
+            errors.contains(&format!("worker {number} of numbers was stopped by SIGTERM and is drained")),
+            "{errors}"
+        );
+    }
+    let fates = cluster.source.fates();
+    assert_eq!(fates.failed, 0, "{fates:?}");
+}
+
+/// A worker cannot drain while another that has its tuples stands still: it waits for that one, and is ended by the second
+/// signal at once.
+#[test]
+fn a_second_signal_ends_a_worker_that_a_file_leads_at_once() {
+    let mut cluster = Cluster::start(load_secs() + 30, &[]);
+    cluster.processes[2].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(300));
+    cluster.processes[0].signal(Signal::INT);
+    assert_eq!(cluster.processes[0].wait(Duration::from_secs(4)), None, "{}", cluster.processes[0].errors());
+    cluster.processes[0].signal(Signal::INT);
+    let status = cluster.processes[0].wait(Duration::from_secs(1));
+    assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", cluster.processes[0].errors());
+}

@@ -64,7 +64,8 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     let running = running.map_err(|error| error.to_string())?;
 
     let reason = StopReason::default();
-    let signals = SignalWatch::start(Arc::clone(&screen), running.stop_handle(), reason.clone());
+    let stop = running.stop_handle();
+    let signals = SignalWatch::start(Arc::clone(&screen), move || stop.stop(), reason.clone());
     if let Err(error) = &signals {
         screen.print(&format!("warning: signals cannot be watched ({error}): Ctrl-C ends the run without a drain"));
     }

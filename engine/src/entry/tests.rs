@@ -185,6 +185,21 @@ fn the_verdict_tells_the_truth() {
 }
 
 #[test]
+fn the_end_of_an_assigned_worker_is_judged_like_that_of_a_run() {
+    use ringstorm_runtime::WorkerEnd;
+    let judged = |end| super::verdict::judge_worker("words", 2, end, Some("SIGTERM"));
+    assert_eq!(judged(WorkerEnd::Unassigned), (Status::Done, None));
+    let expected = "worker 2 of words was stopped by SIGTERM and is drained".to_owned();
+    assert_eq!(judged(WorkerEnd::Stopped { pending: 0, in_flight: 0 }), (Status::Done, Some(expected)));
+    for (pending, in_flight) in [(1, 0), (0, 12)] {
+        let (status, text) = judged(WorkerEnd::Stopped { pending, in_flight });
+        assert_eq!(status, Status::Left);
+        let text = text.unwrap();
+        assert!(text.starts_with("error: worker 2 of words ") && text.contains(keys::DRAIN_TIMEOUT_SECS), "{text}");
+    }
+}
+
+#[test]
 fn nothing_done_still_makes_a_line() {
     let metrics = report().metrics();
     assert!(throughput(&metrics, Duration::ZERO).starts_with("0 tuples emitted by spouts (0.00/s)"));

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ringstorm_runtime::metrics::{TopologyMetrics, Window, count_text, duration_text, rate_text};
-use ringstorm_runtime::{Outcome, RunReport};
+use ringstorm_runtime::{Outcome, RunReport, WorkerEnd};
 use ringstorm_types::config::keys;
 
 use super::screen::one_line;
@@ -70,6 +70,28 @@ pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) ->
         return (Status::Errors, text);
     }
     (Status::Done, format!("{name} {end} and is drained, {after}"))
+}
+
+/// Judges the end of a worker that a file leads; nothing is said of one that has nothing to do any more.
+pub(super) fn judge_worker(
+    name: &str,
+    worker: u64,
+    end: WorkerEnd,
+    stopped_by: Option<&str>,
+) -> (Status, Option<String>) {
+    let WorkerEnd::Stopped { pending, in_flight } = end else { return (Status::Done, None) };
+    let end = format!("worker {worker} of {name} was stopped by {}", stopped_by.unwrap_or("a request"));
+    if pending + in_flight == 0 {
+        return (Status::Done, Some(format!("{end} and is drained")));
+    }
+    let text = format!(
+        "error: {end} and ended with {} neither acked nor failed and {} not executed; to give its own messages longer, \
+         raise {}",
+        counted(pending, "message"),
+        counted(in_flight, "tuple"),
+        keys::DRAIN_TIMEOUT_SECS
+    );
+    (Status::Left, Some(text))
 }
 
 /// What the run got through, in one line.

@@ -338,10 +338,10 @@ impl Coordinator {
 
     /// What was left undone, as far as that is known.
     fn left(&mut self) -> Left {
-        let (Reading { received, sent }, silent) = self.members.partial_reading();
+        let (reading, silent) = self.members.partial_reading();
         Left {
-            pending: sent.pending,
-            in_flight: sent.tuples.saturating_sub(received.executed + received.away),
+            pending: reading.sent.pending,
+            in_flight: reading.in_flight(),
             silent: silent.into_iter().map(|member| self.members.name(member)).collect(),
         }
     }

@@ -96,6 +96,11 @@ impl Reading {
         arrived && control_arrived && sent.unconfirmed == 0 && sent.pending == 0
     }
 
+    /// Tuples that were sent and not executed.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.sent.tuples.saturating_sub(self.received.executed + self.received.away)
+    }
+
     /// Nothing is pending and nothing will ever be.
     pub(crate) fn input_has_ended(&self) -> bool {
         self.sent.pending == 0 && !self.sent.may_emit
