@@ -39,6 +39,7 @@ mod peers;
 mod speech;
 pub(crate) mod start;
 mod superior;
+mod waiting;
 
 /// How often a worker looks whether user code holds a core, and who is away.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
@@ -107,7 +108,7 @@ impl Agent {
                 self.speech.error(&component.clone(), 0, &FromWorker::Reported { component, task: 0, text });
             }
             if !self.is_ending {
-                self.peers.look().into_iter().for_each(|text| self.speech.note(Kind::Connection, text));
+                self.peers.look().into_iter().for_each(|(kind, text)| self.speech.note(kind, text));
             }
             if self.ended == self.cores.count() {
                 self.hear_the_last(inbox);

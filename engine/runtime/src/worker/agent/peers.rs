@@ -19,6 +19,7 @@ use crate::core::status::{Command, CommandBox};
 use crate::worker::agent::admission::SharedKnown;
 use crate::worker::agent::change::Stay;
 use crate::worker::agent::speech::Kind;
+use crate::worker::agent::waiting::Waiting;
 use crate::worker::blueprint::{Blueprint, Place};
 
 /// The connections of one worker.
@@ -42,6 +43,10 @@ pub(crate) struct Peers {
     /// Those that were lost too long ago.
     away: BTreeSet<Route>,
     absence: Duration,
+    waiting: Waiting,
+    started: Instant,
+    /// Where this worker is dialed.
+    address: String,
 }
 
 impl Peers {
@@ -67,9 +72,13 @@ impl Peers {
             lost: BTreeMap::new(),
             away: BTreeSet::new(),
             absence,
+            waiting: Waiting::default(),
+            started: Instant::now(),
+            address: blueprint.assignment.workers[blueprint.own].address.clone(),
         };
         peers.plan(blueprint);
         peers.missing = peers.routes.keys().copied().collect();
+        peers.wait_for_missing();
         peers
     }
 
@@ -140,6 +149,8 @@ impl Peers {
             self.missing.retain(|route| routes.contains_key(route));
             self.lost.retain(|route, _| routes.contains_key(route));
             self.away.retain(|route| routes.contains_key(route));
+            self.waiting.retain(|worker| routes.keys().any(|route| route.worker == worker));
+            self.wait_for_missing();
         }
         self.dial(assignment);
     }
@@ -183,10 +194,14 @@ impl Peers {
                 self.attached.insert(route.worker);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
+                if let Some(text) = self.waiting.reached(route.worker) {
+                    return Some((Kind::Unreachable, text));
+                }
                 was_away.then(|| (Kind::Connection, format!("{} is back", name(route))))
             }
             KeeperEvent::Unreachable { route, why } => {
-                Some((Kind::Unreachable, format!("{} cannot be reached: {why}; trying again", name(route))))
+                self.waiting.failed(route.worker, &why, self.started.elapsed());
+                None
             }
             KeeperEvent::Refused { from, why } => {
                 let from = from.map_or("somebody".to_owned(), |from| from.to_string());
@@ -203,6 +218,7 @@ impl Peers {
     pub(crate) fn lost(&mut self, core: usize, peer: usize, lost: &Lost) -> Option<String> {
         let route = self.route_of(core, peer)?;
         self.lost.entry(route).or_insert_with(Instant::now);
+        self.wait_for(route.worker);
         self.keeper.lost(route);
         // Its process has ended, which its leader knows better, or its machine; it is dialed again either way.
         let is_usual = matches!(lost, Lost::ClosedByPeer | Lost::PeerEnded);
@@ -222,8 +238,22 @@ impl Peers {
         self.missing.is_empty()
     }
 
+    fn wait_for_missing(&mut self) {
+        let workers: BTreeSet<u64> = self.missing.iter().map(|route| route.worker).collect();
+        workers.into_iter().for_each(|worker| self.wait_for(worker));
+    }
+
+    fn wait_for(&mut self, worker: u64) {
+        let text = if worker > self.own {
+            format!("worker {worker} is not reached yet; trying again")
+        } else {
+            format!("worker {worker} has not connected; this worker waits for it at {}", self.address)
+        };
+        self.waiting.begin(worker, text, self.started.elapsed());
+    }
+
     /// Has cores give up whoever is away for too long. Returns what to tell whoever runs this.
-    pub(crate) fn look(&mut self) -> Vec<String> {
+    pub(crate) fn look(&mut self) -> Vec<(Kind, String)> {
         let is_due = |(_, since): &(&Route, &Instant)| since.elapsed() >= self.absence;
         let due: Vec<Route> = self.lost.iter().filter(is_due).map(|(route, _)| *route).collect();
         let news: Vec<Route> = due.into_iter().filter(|route| self.away.insert(*route)).collect();
@@ -231,13 +261,15 @@ impl Peers {
             if let Some((core, peer)) = self.routes.get(&route) {
                 self.cores[*core].send(Command::GiveUp { worker: route.worker, peers: vec![*peer] });
             }
-            format!(
+            let text = format!(
                 "{} has been away for {} s: until it is back, what is for it is dropped, and its trees fail",
                 name(route),
                 self.absence.as_secs_f64()
-            )
+            );
+            (Kind::Connection, text)
         };
-        news.into_iter().map(tell).collect()
+        let of_waiting = self.waiting.look(self.started.elapsed()).into_iter().map(|text| (Kind::Unreachable, text));
+        of_waiting.chain(news.into_iter().map(tell)).collect()
     }
 
     fn route_of(&self, core: usize, peer: usize) -> Option<Route> {
