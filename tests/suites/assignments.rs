@@ -118,6 +118,12 @@ fn a_file_starts_pauses_and_ends_workers() {
     until("all to leave an older assignment", Duration::from_secs(5), || {
         cluster.errors().matches("assignment 0 is left: there is an assignment 1").count() == 3
     });
+    let mut other = cluster.assignment.clone();
+    other.workers.truncate(1);
+    cluster.file.put(&other);
+    until("all to leave another plan of the same version", Duration::from_secs(5), || {
+        cluster.errors().matches("an assignment 1 is left: it gives other work than").count() == 3
+    });
     cluster.change(|assignment| assignment.active = true);
     until("spouts to go on", Duration::from_secs(10), || cluster.source.fates().acked > before);
     let fates = cluster.finish_at_once();

@@ -24,7 +24,7 @@ use crate::worker::coordinator::Message;
 use crate::worker::members::{LocalCores, Members, Order, Reading};
 use crate::worker::stalls::Stalls;
 use crate::worker::talk::{Answer, FromWorker, ToWorker, Wanted};
-use change::{Change, change};
+use change::{Change, change, is_same_plan};
 use draining::Draining;
 use peers::Peers;
 use speech::{Kind, Speech};
@@ -135,6 +135,15 @@ impl Agent {
         let newest = self.assignment.version.max(self.peers.newest_version());
         if assignment.version < newest {
             let text = format!("assignment {} is left: there is an assignment {newest}", assignment.version);
+            self.speech.note(Kind::Assignment, text);
+            return None;
+        }
+        if assignment.version == self.assignment.version && !is_same_plan(&self.assignment, &assignment) {
+            let version = assignment.version;
+            let text = format!(
+                "an assignment {version} is left: it gives other work than the assignment {version} that runs here; give it a \
+                 higher version"
+            );
             self.speech.note(Kind::Assignment, text);
             return None;
         }
