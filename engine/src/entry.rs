@@ -13,6 +13,7 @@
 mod command_line;
 mod live;
 mod local;
+mod remarks;
 mod screen;
 mod signals;
 mod verdict;
@@ -43,6 +44,7 @@ pub struct NoOptions {}
 ///
 /// - `local` runs the topology in this process until its input ends, or until Ctrl-C, SIGTERM or `--duration`; then
 ///   nothing new is taken, what is under way is drained, and the metrics are shown. A second Ctrl-C ends it at once.
+/// - `worker` is one of several processes, which a file leads; see its `--help`.
 /// - `describe` shows components, streams, groupings, tasks and the core of each executor; `--json` for programs.
 ///
 /// Settings go in this order, the later before the earlier: [`TopologyBuilder::set`], the file of `--config`, `-c`.

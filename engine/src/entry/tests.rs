@@ -12,7 +12,7 @@ use ringstorm_types::config::{Config, keys};
 use super::command_line::{Command, Refusal, parse};
 use super::screen::one_line;
 use super::signals::StopReason;
-use super::verdict::{Status, failures, judge, throughput};
+use super::verdict::{Status, failures, judge, judge_worker, throughput};
 use super::*;
 
 #[derive(Debug, Args)]
@@ -187,7 +187,7 @@ fn the_verdict_tells_the_truth() {
 #[test]
 fn the_end_of_an_assigned_worker_is_judged_like_that_of_a_run() {
     use ringstorm_runtime::WorkerEnd;
-    let judged = |end| super::verdict::judge_worker("words", 2, end, Some("SIGTERM"));
+    let judged = |end| judge_worker("words", 2, end, Some("SIGTERM"));
     assert_eq!(judged(WorkerEnd::Unassigned), (Status::Done, None));
     let expected = "worker 2 of words was stopped by SIGTERM and is drained".to_owned();
     assert_eq!(judged(WorkerEnd::Stopped { pending: 0, in_flight: 0 }), (Status::Done, Some(expected)));

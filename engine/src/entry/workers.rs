@@ -12,6 +12,7 @@ use std::sync::mpsc::channel;
 use ringstorm_runtime::{AssignmentFile, BuiltTopology, WorkerCommand, run_assigned_worker, run_worker};
 
 use super::command_line::{WorkerArguments, WorkerPlace};
+use super::remarks::{Way, without_effect};
 use super::screen::Screen;
 use super::signals::{SignalWatch, StopReason};
 use super::verdict::{Status, judge_worker};
@@ -73,6 +74,9 @@ pub(super) fn be_one(name: &str, topology: BuiltTopology, arguments: &WorkerArgu
 fn be_assigned(name: &str, topology: BuiltTopology, worker: u64, file: &Path) -> Result<Status, String> {
     let (screen, reason) = (Arc::new(Screen::new(false)), StopReason::default());
     let (stop, stops) = channel();
+    without_effect(topology.config(), Way::LedByFile(worker))
+        .iter()
+        .for_each(|text| screen.print(&format!("note: {text}")));
     let ask = move || {
         // One that is over needs no stop.
         let _ = stop.send(());
