@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ringstorm_protocol::handshake::{Claims, CorePair, Handshake, HandshakeError, Progress, Secret, StreamLayout};
 use ringstorm_protocol::unit::{Kind, begin};
 use ringstorm_tests::addresses::free_addresses;
-use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_to_three};
+use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_of_sequence, assignment_to_three};
+use ringstorm_tests::journal::Notes;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::waiting::{soak_secs, until};
 use ringstorm_types::assignment::Assignment;
@@ -339,4 +340,49 @@ fn a_second_signal_ends_a_worker_that_a_file_leads_at_once() {
     cluster.processes[0].signal(Signal::INT);
     let status = cluster.processes[0].wait(Duration::from_secs(1));
     assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", cluster.processes[0].errors());
+}
+
+/// The worker of the bolt is away, and the spout emits again at once what fails at once: that is a loop, but not one that
+/// takes a whole CPU, however many messages are in it. When the worker is back, all of them are acked.
+#[test]
+fn what_fails_at_once_and_is_emitted_again_at_once_leaves_the_cpu_to_others() {
+    for count in [1, 100, 20_000] {
+        let directory = tempfile::tempdir().unwrap();
+        let notes = Notes::of(&directory.path().join("notes"));
+        let mut assignment = Assignment { active: false, ..assignment_of_sequence() };
+        let file = AssignmentInFile::new(directory.path(), &assignment);
+        let numbers = count.to_string();
+        let absence = "ringstorm.worker.absence.secs=1";
+        let arguments = ["--notes", notes.path(), "--count", &numbers, "--replay", "--mute", "-c", absence];
+        let start = |number: u64, label: &str| {
+            let place = (directory.path(), label);
+            AssignedProcess::start_any(env!("CARGO_BIN_EXE_sequence"), number, file.path(), place, &arguments)
+        };
+        let (mut spout, mut bolt) = (start(0, "spout"), start(1, "bolt"));
+        until("all to be ready", Duration::from_secs(20), || spout.errors().contains("is ready"));
+        bolt.kill();
+        until("it to be given up", Duration::from_secs(20), || spout.errors().contains("has been away for 1 s"));
+        assignment.active = true;
+        file.put(&assignment);
+        std::thread::sleep(Duration::from_secs(1));
+        let (before, since) = (spout.cpu_time(), Instant::now());
+        std::thread::sleep(Duration::from_secs(2));
+        let share = (spout.cpu_time() - before).as_secs_f64() / since.elapsed().as_secs_f64();
+        let mut bolt = start(1, "bolt-again");
+        until("it to be back", Duration::from_secs(20), || spout.errors().contains("is reached"));
+        std::thread::sleep(Duration::from_secs(2));
+        file.withdraw();
+        for process in [&mut spout, &mut bolt] {
+            assert!(
+                process.wait(Duration::from_secs(20)).is_some_and(|status| status.success()),
+                "{}",
+                process.errors()
+            );
+        }
+        let closed = notes.starting("closed").remove(0);
+        eprintln!("{count} messages: {:.1} % of a CPU; {}", 100.0 * share, closed.line);
+        assert_eq!(closed.number("acked"), count, "{}", closed.line);
+        assert!(closed.number("failed") >= count, "{}", closed.line);
+        assert!(share < 0.3, "{:.1} % of a CPU", 100.0 * share);
+    }
 }

@@ -30,6 +30,7 @@ mod lost;
 mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
+mod paced_fails;
 pub(crate) mod parking;
 mod remote;
 pub(crate) mod reports;
@@ -124,8 +125,6 @@ pub(crate) struct Core {
     pub(crate) stopping: bool,
     /// By peer of the sockets: times that its tasks paused those here.
     pub(crate) pauses_by_peer: Vec<u64>,
-    /// Some cores of other workers are away for too long.
-    pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,
     /// When peers were told last what came, while this core span.
     pub(crate) told_ns: u64,

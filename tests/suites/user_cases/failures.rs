@@ -33,7 +33,7 @@ fn a_worker_that_dies_again_and_again_ends_the_run() {
 /// counted, but neither they nor their texts pile up, and a stop is heeded.
 #[test]
 fn a_flood_of_refused_emits_fills_no_memory_and_holds_up_no_stop() {
-    let case = Case::sequence(Some(2), &["--replay", "--refuse", "-c", "ringstorm.drain.timeout.secs=1"]);
+    let case = Case::sequence(Some(2), &["--replay", "--refuse", "--mute", "-c", "ringstorm.drain.timeout.secs=1"]);
     case.wait_for_note("opened");
     crate::until("the first error", crate::AMPLE, || case.run.errors().contains("does not declare"));
     let before = case.run.resident_bytes_of_leader();

@@ -95,7 +95,7 @@ impl Spout for Count {
     fn fail(&mut self, id: MessageId, reason: FailReason) {
         self.failed += 1;
         match self.under_way.remove(&id.0) {
-            Some(_) if self.options.refuse => {}
+            Some(_) if self.options.mute => {}
             Some(since) => self.note(&format!("fail of {} after_ms {}: {reason}", id.0, since.elapsed().as_millis())),
             None => self.note(&format!("unasked fail of {}: {reason}", id.0)),
         }
