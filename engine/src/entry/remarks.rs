@@ -13,36 +13,36 @@ pub(super) enum Way {
     LedByFile(u64),
 }
 
+/// Keys that only act on worker processes, the lists by worker first.
+const KEYS: [&str; 5] =
+    [keys::WORKER_LISTEN, keys::WORKER_DIAL, keys::WORKER_LAUNCH, keys::WORKER_ABSENCE_SECS, keys::WORKER_SOCKETS];
+
 /// What to say of settings that are there and act on nothing, a line each.
 pub(super) fn without_effect(config: &Config, way: Way) -> Vec<String> {
-    let lists = [keys::WORKER_LISTEN, keys::WORKER_DIAL, keys::WORKER_LAUNCH];
-    let others = [keys::WORKER_ABSENCE_SECS, keys::WORKER_SOCKETS];
-    let (keys, why): (Vec<&str>, &dyn Fn(&str) -> Option<String>) = match way {
-        Way::OneProcess => {
-            (lists.into_iter().chain(others).collect(), &|_| Some("the run is one process: give it --workers".into()))
+    let line = |key: &str| {
+        let listed = config.get(key)?.as_array().map(Vec::len);
+        let why = why(key, listed, way)?;
+        Some(format!("{key} has no effect here: {why}; change or remove it"))
+    };
+    KEYS.into_iter().filter_map(line).collect()
+}
+
+/// Why a key that is set, to a list of so many if it is one, has no effect, or only a part of it has.
+fn why(key: &str, listed: Option<usize>, way: Way) -> Option<String> {
+    match (way, listed) {
+        (Way::OneProcess, _) => Some("the run is one process, and more by --workers".into()),
+        (Way::Processes(count), Some(listed)) if listed > count => {
+            Some(format!("it lists {listed} workers and the run has {count}, which are the first ones"))
         }
-        Way::Processes(count) => {
-            (lists.to_vec(), &move |key| {
-                let listed = config.get(key)?.as_array()?.len();
-                (listed > count).then(|| {
-                format!("it lists {listed} workers and the run has {count}: nothing comes of those behind the first {count}")
-            })
-            })
-        }
-        Way::LedByFile(number) => (lists.to_vec(), &move |key| match key {
-            keys::WORKER_LISTEN => {
-                let listed = config.get(key)?.as_array()?.len() as u64;
-                let text =
-                    format!("it has no address for worker {number}, which listens at its address in the assignment");
-                (number >= listed).then_some(text)
-            }
+        (Way::LedByFile(number), Some(listed)) => match key {
+            keys::WORKER_LISTEN => (number >= listed as u64).then(|| {
+                format!("it has no address for worker {number}, which listens at its address in the assignment")
+            }),
             keys::WORKER_DIAL => Some("others dial a worker at its address in the assignment".into()),
             _ => Some("whoever starts the workers decides what stands before their command".into()),
-        }),
-    };
-    let is_set = |key: &&str| config.get(key).is_some();
-    let line = |key: &str| why(key).map(|why| format!("{key} has no effect here: {why}; change or remove it"));
-    keys.into_iter().filter(is_set).filter_map(line).collect()
+        },
+        _ => None,
+    }
 }
 
 #[cfg(test)]
