@@ -56,7 +56,7 @@ pub struct NoOptions {}
 /// | 0 | the input ended, or the run was stopped from outside, and everything was drained without an error |
 /// | 1 | it could not start, or could not go on |
 /// | 2 | the command line is wrong |
-/// | 3 | it ended with messages neither acked nor failed, or tuples not executed |
+/// | 3 | it ended with messages neither acked nor failed, or tuples not executed, or a worker did not say |
 /// | 4 | it ended and was drained, but components reported errors or workers died: the result may be incomplete |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///

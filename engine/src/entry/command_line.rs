@@ -12,7 +12,7 @@ use ringstorm_types::config::{Config, Origin, keys};
 const WORKERS_MAX: usize = 256;
 
 /// What `worker --help` says of the file. README.md has an example, `ringstorm_types::assignment` the rules.
-const ASSIGNMENT_HELP: &str = "\
+pub(super) const ASSIGNMENT_HELP: &str = "\
 The assignment file is one JSON object, the same for all workers of the topology:
 
   topology_id      text, the same for as long as the topology lives
@@ -30,7 +30,7 @@ The assignment file is one JSON object, the same for all workers of the topology
 Each executor of the topology (`describe` shows them) runs in exactly one
 worker. Rename another file over this one to change it: workers take in who has
 moved, and end if their own work has changed. Without the file they end.
-Ctrl-C or SIGTERM: the worker takes nothing new, drains and ends; twice: at once.";
+Ctrl-C or SIGTERM: it takes nothing new, drains and ends; twice: at once.";
 
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
 #[derive(Debug, Parser)]

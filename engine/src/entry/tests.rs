@@ -109,6 +109,23 @@ fn the_command_line_is_sound_by_claps_own_checks() {
     }
 }
 
+/// What `worker --help` says of the file is what is read.
+#[test]
+fn the_help_of_workers_names_every_field_of_an_assignment() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let (_, behind) = readme.split_once("```json\n{\n  \"topology_id\"").unwrap();
+    let (body, _) = behind.split_once("```").unwrap();
+    let assignment: serde_json::Value = serde_json::from_str(&format!("{{\"topology_id\"{body}")).unwrap();
+    let fields = assignment.as_object().unwrap().keys().chain(assignment["workers"][0].as_object().unwrap().keys());
+    for field in fields {
+        let named =
+            command_line::ASSIGNMENT_HELP.lines().any(|line| line.trim_start().starts_with(&format!("{field} ")));
+        assert!(named, "{field}");
+    }
+    assert!(command_line::ASSIGNMENT_HELP.lines().all(|line| line.len() <= 80));
+}
+
 #[test]
 fn illegal_names_and_failing_builds_are_one_line() {
     for name in ["", " ", "a/b", "a:b", "a.b", "a\\b", ".."] {

@@ -131,3 +131,64 @@ impl Speech {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! What a leader hears of a flood.
+
+    use std::os::unix::net::UnixStream;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::worker::talk;
+
+    /// What a leader hears of what is said.
+    fn heard(say: impl FnOnce(&mut Speech)) -> Vec<FromWorker> {
+        let (own, mut leader) = UnixStream::pair().unwrap();
+        let superior = Superior::Leader(Arc::new(Mutex::new(own)));
+        let mut speech = Speech::new(superior, 5, Duration::from_secs(10));
+        say(&mut speech);
+        drop(speech);
+        std::iter::from_fn(|| talk::read(&mut leader).unwrap()).collect()
+    }
+
+    #[test]
+    fn of_many_errors_of_a_task_a_few_are_told_and_all_are_counted() {
+        let heard = heard(|speech| {
+            for task in [1, 2] {
+                let message = FromWorker::Reported { component: "a".into(), task, text: "wrong".into() };
+                (0..1000).for_each(|_| speech.error("a", task, &message));
+            }
+            speech.more_errors(30);
+            speech.tell_counts();
+            speech.tell_all_counts();
+        });
+        let told = heard.iter().filter(|message| matches!(message, FromWorker::Reported { .. })).count();
+        let counts = heard.iter().filter_map(|message| match message {
+            FromWorker::MoreReported { count } => Some(*count),
+            _ => None,
+        });
+        assert_eq!((told, heard.len()), (10, 11), "the rest is one message");
+        assert_eq!(counts.sum::<u64>(), 2020);
+    }
+
+    #[test]
+    fn of_many_notes_of_a_kind_a_few_are_told_and_the_rest_counted() {
+        let heard = heard(|speech| {
+            (0..1000).for_each(|number| speech.note(Kind::Refused, format!("stranger {number}")));
+            speech.note(Kind::Own, "something else".into());
+            speech.tell_counts();
+            speech.tell_all_counts();
+        });
+        let texts = heard.iter().map(|message| match message {
+            FromWorker::Note { text } => text.as_str(),
+            other => panic!("{other:?}"),
+        });
+        let texts: Vec<&str> = texts.collect();
+        assert_eq!(texts.len(), 12, "{texts:?}");
+        assert_eq!(
+            texts[9..],
+            ["stranger 9", "something else", "990 more about connections that were refused, within 10 s"]
+        );
+    }
+}
