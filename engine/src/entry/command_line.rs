@@ -13,7 +13,7 @@ const WORKERS_MAX: usize = 256;
 
 /// What `worker --help` says of the file. README.md has an example, `ringstorm_types::assignment` the rules.
 pub(super) const ASSIGNMENT_HELP: &str = "\
-The assignment file is one JSON object, the same for all workers of the topology:
+The assignment file is one JSON object, the same for all workers of a topology:
 
   topology_id      text, the same for as long as the topology lives
   version          whole number, grows with every change of who runs what
