@@ -16,10 +16,10 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// An error of user code, or of a task's life.
+/// An error of user code, of a task's life, or the death of a worker.
 #[derive(Debug, Clone)]
 pub struct ErrorReport {
-    /// The component.
+    /// The component, or the worker that has died, such as `worker 1`.
     pub component: String,
     /// The task; 0 when it is not one task's.
     pub task: u32,
@@ -49,14 +49,19 @@ pub struct RunReport {
     pub outcome: Outcome,
     /// Whether every tuple that was emitted was executed, and every message acked or failed, before the end.
     pub drained: bool,
-    /// Messages that were neither acked nor failed.
+    /// Messages that were neither acked nor failed, but for those of [`RunReport::silent_workers`].
     pub pending: u64,
-    /// Tuples that were emitted and not executed.
+    /// Tuples that were emitted and not executed, but for those of [`RunReport::silent_workers`].
     pub in_flight: u64,
+    /// Workers that did not answer at the end of a run that was not drained, such as `worker 1`: what was left there is
+    /// unknown.
+    pub silent_workers: Vec<String>,
     /// The first errors (at most 200).
     pub errors: Vec<ErrorReport>,
     /// How many errors there were.
     pub error_count: u64,
+    /// How often a worker process died; each time is among the errors too.
+    pub worker_deaths: u64,
     /// From start to end.
     pub elapsed: Duration,
     /// The last counters of each core.
@@ -67,7 +72,7 @@ pub struct RunReport {
 
 impl RunReport {
     /// Whether all went well: the input ended, everything was drained, no message failed or is pending, no tuple is left,
-    /// and no thread was left behind.
+    /// no worker died, and no thread was left behind.
     ///
     /// A run that was stopped is not clean, even where nothing was left, and neither is one in which a replay mended what
     /// had failed. Errors that components reported are another matter, see [`RunReport::error_count`]: nothing need have
@@ -84,7 +89,7 @@ impl RunReport {
     /// ```
     pub fn is_clean(&self) -> bool {
         let executors = || self.snapshots.iter().flat_map(|core| &core.executors);
-        let left = self.pending + self.in_flight + self.cores_left_behind as u64;
+        let left = self.pending + self.in_flight + self.cores_left_behind as u64 + self.worker_deaths;
         // What bolts failed counts too: it may belong to no message that anybody hears of.
         let failed = executors().any(|executor| executor.failed > 0)
             || executors().flat_map(|executor| &executor.inputs).any(|input| input.failed > 0);
@@ -100,12 +105,20 @@ impl RunReport {
     }
 }
 
-/// Storm's throttling of error reports: so many per interval and task.
+/// Storm's throttling of error reports: so many per interval and task. What is not let through is counted.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     per_interval: u32,
     interval: Duration,
-    seen: BTreeMap<(String, u32), (Duration, u32)>,
+    seen: BTreeMap<(String, u32), Window>,
+}
+
+/// One interval of one task.
+#[derive(Debug)]
+struct Window {
+    began: Duration,
+    came: u32,
+    hidden: u64,
 }
 
 impl Throttle {
@@ -116,12 +129,22 @@ impl Throttle {
     /// Whether a report at `now` (since the start of the run) is let through. As in Storm the count starts again when
     /// the interval has passed at the next report.
     pub(crate) fn admits(&mut self, component: &str, task: u32, now: Duration) -> bool {
-        let entry = self.seen.entry((component.to_owned(), task)).or_insert((now, 0));
-        if now.saturating_sub(entry.0) > self.interval {
-            *entry = (now, 0);
+        let new = Window { began: now, came: 0, hidden: 0 };
+        let window = self.seen.entry((component.to_owned(), task)).or_insert(new);
+        if now.saturating_sub(window.began) > self.interval {
+            (window.began, window.came) = (now, 0);
         }
-        entry.1 += 1;
-        entry.1 <= self.per_interval
+        window.came = window.came.saturating_add(1);
+        let is_admitted = window.came <= self.per_interval;
+        window.hidden += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    /// How many were not let through, by component, where the interval has passed at `now`. They are counted anew then.
+    pub(crate) fn take_hidden(&mut self, now: Duration) -> Vec<(String, u64)> {
+        let is_due = |window: &Window| window.hidden > 0 && now.saturating_sub(window.began) > self.interval;
+        let due = self.seen.iter_mut().filter(|(_, window)| is_due(window));
+        due.map(|((component, _), window)| (component.clone(), std::mem::take(&mut window.hidden))).collect()
     }
 }
 
@@ -136,5 +159,17 @@ mod tests {
         assert!(at(&mut throttle, 1, 0) && at(&mut throttle, 1, 1) && !at(&mut throttle, 1, 2));
         assert!(at(&mut throttle, 2, 2));
         assert!(at(&mut throttle, 1, 11) && at(&mut throttle, 1, 12) && !at(&mut throttle, 1, 13));
+    }
+
+    #[test]
+    fn throttle_counts_what_it_holds_back() {
+        let mut throttle = Throttle::new(2, Duration::from_secs(10));
+        let second = Duration::from_secs;
+        let came = [(5, "a"), (2, "b")];
+        came.iter()
+            .for_each(|(count, id)| assert_eq!((0..*count).filter(|_| throttle.admits(id, 1, second(1))).count(), 2));
+        assert!(throttle.take_hidden(second(11)).is_empty(), "the interval goes on");
+        assert_eq!(throttle.take_hidden(second(12)), [("a".to_owned(), 3)]);
+        assert!(throttle.take_hidden(Duration::MAX).is_empty());
     }
 }
