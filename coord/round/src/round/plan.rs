@@ -30,6 +30,8 @@ pub(crate) struct Untouched<'a> {
     why: LeftAlone,
     /// What it occupies.
     slots: Slots,
+    /// Whether that is a guess, as its assignment cannot be read.
+    is_guess: bool,
     malformed: Vec<String>,
     version: Option<i64>,
 }
@@ -61,15 +63,19 @@ impl<'a> Plan<'a> {
         }
         let launched = |of: &Scheduled<'_>| of.base.launch_time_secs.unwrap_or(0);
         plan.scheduled.sort_by(|left, right| (launched(left), left.id).cmp(&(launched(right), right.id)));
-        // Whoever comes first keeps a slot that several claim, and nobody takes it from one that is left alone.
+        // Whoever comes first keeps a slot that several claim, and nobody takes it from one that is left alone. A guess
+        // is no claim: it may stem from a worker that was there before.
         let mut claimed: HashMap<WorkerSlot, &NodeName> = HashMap::new();
-        for of in &plan.left_alone {
+        for of in plan.left_alone.iter().filter(|of| !of.is_guess) {
             for slot in of.slots.values() {
                 claimed.entry(slot.clone()).or_insert(of.id);
             }
         }
         for of in &mut plan.scheduled {
             of.find_living(input, &mut claimed);
+        }
+        for of in plan.left_alone.iter_mut().filter(|of| of.is_guess) {
+            of.slots.retain(|_, slot| *claimed.entry(slot.clone()).or_insert(of.id) == of.id);
         }
         plan
     }
@@ -98,13 +104,14 @@ impl<'a> Plan<'a> {
             }),
             Err(why) => {
                 let version = stored.as_ref().and_then(|(assignment, _)| assignment.version);
-                let placement = match (stored, &given.assignment) {
-                    (Some((_, placement)), _) => placement,
-                    (None, Stored::Unreadable(_)) => stand_in(self.input.beats.occupied(id)),
-                    (None, _) => Placement::default(),
+                let is_guess = matches!(given.assignment, Stored::Unreadable(_));
+                let placement = match stored {
+                    Some((_, placement)) => placement,
+                    None if is_guess => guess(self.input.beats.occupied(id)),
+                    None => Placement::default(),
                 };
                 let Placement { slots, malformed, .. } = placement;
-                self.left_alone.push(Untouched { id, why, slots, malformed, version });
+                self.left_alone.push(Untouched { id, why, slots, is_guess, malformed, version });
             }
         }
     }
@@ -193,7 +200,7 @@ fn why_not<'a>(given: &'a TopologyInRound<'a>, version_read: i64) -> Result<(&'a
 }
 
 /// A placement for an assignment that cannot be read: somebody is in each of these slots.
-fn stand_in(slots: Vec<WorkerSlot>) -> Placement {
+fn guess(slots: Vec<WorkerSlot>) -> Placement {
     let executor = |task| ExecutorId { first: TaskId(task), last: TaskId(task) };
     Placement { slots: (1..).map(executor).zip(slots).collect(), ..Placement::default() }
 }
