@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The cluster that the scheduler works on: those that are left alone first, then the others, in their order.
+    /// The cluster that the scheduler works on: what it may place, in order. What others occupy it must not even see.
     pub(crate) fn cluster(&self) -> Cluster {
         let unpinned = |of: &Scheduled<'a>| {
             let mut components = of.executors.components.clone();
@@ -126,12 +126,13 @@ impl<'a> Plan<'a> {
             let worker_count = of.worker_count.saturating_sub(pinned.len() as u32).max(least);
             Topology { worker_count, executors: components, assignment: of.living.clone(), ..of.topology() }
         };
-        self.cluster_of(self.scheduled.iter().map(unpinned).collect())
+        let occupied = self.left_alone.iter().flat_map(|of| of.slots.values());
+        self.cluster_of(occupied.chain(self.dead_slots()), self.scheduled.iter().map(unpinned).collect())
     }
 
-    /// The cluster with everything in it, after a round.
+    /// The cluster with everything in it, after a round: first those that are left alone, then the others in their order.
     pub(crate) fn cluster_after(&self, scheduled: Cluster, after: &[Slots]) -> Cluster {
-        if self.scheduled.iter().all(|of| of.pinned.is_empty()) {
+        if self.left_alone.is_empty() && self.scheduled.iter().all(|of| of.pinned.is_empty()) {
             return scheduled;
         }
         let whole = self.scheduled.iter().zip(after).map(|(of, after)| Topology {
@@ -139,12 +140,12 @@ impl<'a> Plan<'a> {
             assignment: after.clone(),
             ..of.topology()
         });
-        self.cluster_of(whole.collect())
+        self.cluster_of(self.dead_slots(), self.left_alone.iter().map(Untouched::topology).chain(whole).collect())
     }
 
-    fn cluster_of(&self, scheduled: Vec<Topology>) -> Cluster {
+    fn cluster_of<'s>(&self, unusable: impl Iterator<Item = &'s WorkerSlot>, topologies: Vec<Topology>) -> Cluster {
         let mut dead_ports: HashMap<&NodeId, BTreeSet<u16>> = HashMap::new();
-        for slot in self.dead_slots() {
+        for slot in unusable {
             dead_ports.entry(&slot.node_id).or_default().insert(slot.port);
         }
         let supervisors = self.input.supervisors.offers().map(|(id, offer)| Supervisor {
@@ -154,7 +155,6 @@ impl<'a> Plan<'a> {
             dead_ports: dead_ports.remove(id).unwrap_or_default(),
         });
         let supervisors = supervisors.collect();
-        let topologies = self.left_alone.iter().map(Untouched::topology).chain(scheduled).collect();
         Cluster::new(supervisors, topologies, &BTreeSet::new())
             .expect("ids are keys of maps, so that none is there twice")
     }
@@ -206,7 +206,7 @@ fn guess(slots: Vec<WorkerSlot>) -> Placement {
 }
 
 impl Untouched<'_> {
-    /// It has what it wants, so that no scheduler touches it.
+    /// It has what it wants.
     fn topology(&self) -> Topology {
         let somebody = ComponentId::from_static(SYSTEM_COMPONENT);
         let slots: BTreeSet<&WorkerSlot> = self.slots.values().collect();

@@ -29,6 +29,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::SnapshotRestored),
         1 => Just(Event::ReadingsFail),
         2 => (0..4_usize).prop_map(Event::LeaderDiesAfterWrites),
+        2 => Just(Event::SchedulerGoesWild),
         4 => Just(Event::Nothing),
     ]
 }

@@ -10,7 +10,7 @@ use ringstorm_control::time::{Moment, Now};
 use ringstorm_records::records::{Assignment, StormBase, SupervisorInfo, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 use ringstorm_round::{Beat, Beats, Executors, Outcome, Round, Stored, Supervisors, TopologyInRound, round};
-use ringstorm_scheduler::{DefaultScheduler, WorkerSlot};
+use ringstorm_scheduler::{Cluster, DefaultScheduler, Scheduler, WorkerSlot};
 use ringstorm_types::{ComponentId, ExecutorId, TaskId};
 
 use super::checks;
@@ -35,6 +35,7 @@ pub(crate) enum Event {
     SnapshotRestored,
     ReadingsFail,
     LeaderDiesAfterWrites(usize),
+    SchedulerGoesWild,
     Nothing,
 }
 
@@ -58,6 +59,26 @@ struct Process {
     runs: i64,
     is_alive: bool,
     is_cut_off: bool,
+}
+
+/// Takes everything from everybody, and deals it out in another order.
+struct Wild;
+
+impl Scheduler for Wild {
+    fn schedule(&mut self, cluster: &mut Cluster) {
+        for topology in cluster.topologies() {
+            let slots: Vec<WorkerSlot> = cluster.slots(topology).keys().cloned().collect();
+            slots.iter().for_each(|slot| cluster.free_slot(slot));
+        }
+        let mut slots: Vec<WorkerSlot> = cluster.available_slots().collect();
+        slots.reverse();
+        for (topology, slots) in cluster.topologies().zip(slots.chunks(2)) {
+            let executors: Vec<ExecutorId> = cluster.unassigned_executors(topology).collect();
+            for (slot, executors) in slots.iter().zip(executors.chunks(executors.len().div_ceil(2).max(1))) {
+                cluster.assign(topology, slot, executors.to_vec()).unwrap();
+            }
+        }
+    }
 }
 
 /// A topology, and what of it is stored.
@@ -85,6 +106,7 @@ pub(crate) struct World {
     /// The versions that this leader wrote.
     written: BTreeMap<NodeName, i64>,
     readings_fail: bool,
+    is_wild: bool,
     dies_after: Option<usize>,
 }
 
@@ -151,6 +173,7 @@ impl World {
             beats: Beats::default(),
             written: BTreeMap::new(),
             readings_fail: false,
+            is_wild: false,
             dies_after: None,
         }
     }
@@ -214,6 +237,7 @@ impl World {
                 self.new_leader();
             }
             Event::ReadingsFail => self.readings_fail = true,
+            Event::SchedulerGoesWild => self.is_wild = true,
             Event::LeaderDiesAfterWrites(count) => self.dies_after = Some(*count),
             Event::Nothing => {}
         }
@@ -355,7 +379,9 @@ impl World {
             topologies: &topologies,
             master_code_dir: "/var/lib/storm",
         };
-        let outcome = round(&input, &mut DefaultScheduler);
+        let scheduler: &mut dyn Scheduler = if self.is_wild { &mut Wild } else { &mut DefaultScheduler };
+        let outcome = round(&input, scheduler);
+        self.is_wild = false;
         checks::round(self, &outcome)?;
 
         let done = self.dies_after.unwrap_or(usize::MAX).min(outcome.writes.len());
