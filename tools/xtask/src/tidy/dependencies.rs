@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -54,6 +55,7 @@ const PURE: &[&str] = &[
     "ringstorm-scheduler",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-supervisor",
 ];
 
 /// Packages that do I/O or lead to it.
