@@ -140,14 +140,32 @@ fn a_topology_that_lives_keeps_its_workers_without_an_assignment() {
     host.pass(60);
     assert_eq!(host.incarnations(6700), first);
     assert_eq!(host.has_noted("words-1-1 lives and has no assignment"), 1);
-    // The slot is given to another one: that counts.
-    world.assign("other-2-2", Some(1), &[(6700, 1)]);
-    host.pass(1);
-    assert_eq!(host.incarnations(6700), first, "who runs goes on while both claim the slot");
-    assert_eq!(host.has_noted("slot 6700 is assigned to other-2-2 and words-1-1"), 1);
     world.set_base("words-1-1", TopologyStatus::Killed);
     host.pass(20);
+    assert_eq!(host.runs(6700), None);
+}
+
+#[test]
+fn what_the_tree_names_counts_more_than_what_is_remembered() {
+    let (world, mut host) = running();
+    world.delete(&assignment_of("words-1-1"));
+    host.pass(1);
+    world.assign("other-2-2", Some(1), &[(6700, 1)]);
+    host.pass(1);
     assert_eq!(host.runs(6700), Some(("other-2-2", 1)));
+}
+
+#[test]
+fn a_slot_that_is_given_twice_runs_on_and_is_named() {
+    let (world, mut host) = running();
+    let first = host.incarnations(6700);
+    for other in ["a-2-2", "z-3-3"] {
+        world.assign(other, Some(1), &[(6700, 1)]);
+        host.pass(1);
+    }
+    assert_eq!(host.incarnations(6700), first);
+    assert_eq!(host.has_noted("slot 6700 is assigned to a-2-2 and words-1-1"), 2);
+    assert_eq!(host.has_noted("slot 6700 is assigned to a-2-2 and words-1-1 and z-3-3"), 1);
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn mend_session(host: &mut Host, member: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn whatever_happens_the_host_comes_to_run_what_is_assigned(steps in steps()) {

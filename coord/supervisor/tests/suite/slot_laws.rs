@@ -223,7 +223,7 @@ impl Runner {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20000))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     /// One live process at most, growing incarnations, no stop of what does not live, nothing while it may not act, no
     /// busy waiting: all of that is checked at each step. And when the world is friendly again, the slot comes to run
