@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
@@ -57,6 +58,7 @@ const PURE: &[&str] = &[
     "ringstorm-lifecycle",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-supervisor",
     "ringstorm-round",
 ];
 
