@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -54,6 +55,7 @@ const PURE: &[&str] = &[
     "ringstorm-scheduler",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-worker",
 ];
 
 /// Packages that do I/O or lead to it.
