@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
     ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -56,6 +57,7 @@ const PURE: &[&str] = &[
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-worker",
+    "ringstorm-round",
 ];
 
 /// Packages that do I/O or lead to it.
