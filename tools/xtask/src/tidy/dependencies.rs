@@ -24,6 +24,17 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    (
+        "ringstorm-nimbus",
+        Some(&[
+            "ringstorm-control",
+            "ringstorm-lifecycle",
+            "ringstorm-records",
+            "ringstorm-round",
+            "ringstorm-scheduler",
+            "ringstorm-store",
+        ]),
+    ),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -54,6 +65,7 @@ const PURE: &[&str] = &[
     "ringstorm-scheduler",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-nimbus",
 ];
 
 /// Packages that do I/O or lead to it.
