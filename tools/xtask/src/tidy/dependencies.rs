@@ -36,6 +36,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-store",
         ]),
     ),
+    ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -68,6 +69,7 @@ const PURE: &[&str] = &[
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-nimbus",
+    "ringstorm-round",
 ];
 
 /// Packages that do I/O or lead to it.
