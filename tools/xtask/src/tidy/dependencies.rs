@@ -21,10 +21,22 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
     ("ringstorm-records", Some(&[])),
     ("ringstorm-scheduler", Some(&["ringstorm-types"])),
+    ("ringstorm-lifecycle", Some(&["ringstorm-records", "ringstorm-types"])),
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
     ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    (
+        "ringstorm-nimbus",
+        Some(&[
+            "ringstorm-control",
+            "ringstorm-lifecycle",
+            "ringstorm-records",
+            "ringstorm-round",
+            "ringstorm-scheduler",
+            "ringstorm-store",
+        ]),
+    ),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
@@ -54,9 +66,11 @@ const PURE: &[&str] = &[
     "ringstorm-protocol",
     "ringstorm-records",
     "ringstorm-scheduler",
+    "ringstorm-lifecycle",
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-worker",
+    "ringstorm-nimbus",
     "ringstorm-round",
 ];
 
