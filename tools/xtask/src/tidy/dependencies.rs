@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
     ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-client", Some(&["ringstorm-control", "ringstorm-nimbus", "ringstorm-records"])),
     (
         "ringstorm-nimbus",
         Some(&[
@@ -70,6 +71,7 @@ const PURE: &[&str] = &[
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-worker",
+    "ringstorm-client",
     "ringstorm-nimbus",
     "ringstorm-round",
 ];
