@@ -108,8 +108,11 @@ impl Cluster {
         self.submit_as(Some("a stranger's".into()));
     }
 
+    /// Of two that live the other one leads.
     fn depose(&mut self) {
-        self.leader = 1 - self.leader;
+        if self.dead.is_empty() {
+            self.leader = 1 - self.leader;
+        }
     }
 
     /// What a nimbus answers.
@@ -215,8 +218,9 @@ impl Cluster {
     /// One of the two lives on.
     fn kill_leader(&mut self) {
         if self.dead.is_empty() {
-            self.dead.insert(self.leader);
+            let dead = self.leader;
             self.depose();
+            self.dead.insert(dead);
         }
     }
 }
