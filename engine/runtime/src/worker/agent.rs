@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use ringstorm_net::{KeeperEvent, Lost};
 use ringstorm_types::assignment::Assignment;
+use ringstorm_types::generations::Generations;
 
 use crate::core::events::ERRORS_WAITING_MAX;
 use crate::core::status::Event;
@@ -132,10 +133,8 @@ impl Agent {
     fn reassign(&mut self, mut assignment: Assignment) -> Option<&'static str> {
         let own = self.blueprint.own_number();
         // Older than what another worker runs is out of date too: where it came from lags, or was set back.
-        let newest = self.assignment.version.max(self.peers.newest_version());
-        if assignment.version < newest {
-            let text = format!("assignment {} is left: there is an assignment {newest}", assignment.version);
-            self.speech.note(Kind::Assignment, text);
+        if let Err(stale) = self.peers.judge(|generations| generations.take_version(assignment.version)) {
+            self.speech.note(Kind::Assignment, stale.to_string());
             return None;
         }
         if assignment.version == self.assignment.version && !is_same_plan(&self.assignment, &assignment) {
@@ -147,7 +146,9 @@ impl Agent {
             self.speech.note(Kind::Assignment, text);
             return None;
         }
-        let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation()) {
+        let incarnation = self.blueprint.incarnation();
+        let decide = |known: &mut Generations| change(&self.assignment, &assignment, own, incarnation, known);
+        let stay = match self.peers.judge(decide) {
             Change::Leave(why) => return Some(why),
             Change::Stay(stay) => stay,
         };

@@ -21,12 +21,13 @@ use crate::core::events::Place;
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
 use crate::metrics::CoreSnapshot;
-use crate::report::{ErrorReport, RunReport, Throttle};
+use crate::report::{ErrorReport, RunReport};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
 use crate::worker::members::{Members, Order, Reading};
 use crate::worker::owner::{Open, Wishes};
 use crate::worker::stalls::Stalls;
+use ringstorm_types::throttle::Throttle;
 
 /// How often the coordinator looks at the cores when nothing happens.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);

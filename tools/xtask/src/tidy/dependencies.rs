@@ -26,6 +26,19 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
     ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
+    ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-client", Some(&["ringstorm-control", "ringstorm-nimbus", "ringstorm-records"])),
+    (
+        "ringstorm-nimbus",
+        Some(&[
+            "ringstorm-control",
+            "ringstorm-lifecycle",
+            "ringstorm-records",
+            "ringstorm-round",
+            "ringstorm-scheduler",
+            "ringstorm-store",
+        ]),
+    ),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
@@ -59,6 +72,9 @@ const PURE: &[&str] = &[
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-supervisor",
+    "ringstorm-worker",
+    "ringstorm-client",
+    "ringstorm-nimbus",
     "ringstorm-round",
 ];
 

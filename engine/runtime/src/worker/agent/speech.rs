@@ -7,9 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::report::Throttle;
 use crate::worker::agent::superior::Superior;
 use crate::worker::talk::FromWorker;
+use ringstorm_types::throttle::Throttle;
 
 /// Notes of one kind that are told in a period, which they may come in at once after a quiet time.
 const NOTES_PER_PERIOD: u32 = 10;
