@@ -73,7 +73,7 @@ fn a_rebalance_is_done_whenever_the_leader_dies() {
             let state = (base.status, base.num_workers);
             assert_eq!(state, (TopologyStatus::Active, 1), "{writes} {:#?}", world.notes);
             assert_eq!(slots(&world.assignments()[0].1).len(), 1, "{writes}");
-            assert_eq!(world.assignments()[0].1.executor_node_port.len(), 6);
+            assert_eq!(world.assignments()[0].1.executor_node_port.len(), 6, "{writes}");
         }
         assert!(deaths >= 5, "{deaths}");
     }

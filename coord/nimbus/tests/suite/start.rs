@@ -8,7 +8,7 @@ use crate::world::{World, name};
 
 #[test]
 fn a_root_that_a_live_apache_storm_uses_is_refused_and_not_touched() {
-    let mut world = World::new(&[]);
+    let world = World::new(&[]);
     let storm = NimbusSummary { host: "old".into(), port: 6627, version: "2.8.2".into(), ..NimbusSummary::default() };
     let observer = world.observer();
     world

@@ -75,10 +75,9 @@ pub(crate) fn name(text: &str) -> NodeName {
 
 impl World {
     pub(crate) fn new(hosts: &[&str]) -> Self {
-        Self::with_settings(hosts, NimbusSettings::default())
-    }
-
-    pub(crate) fn with_settings(hosts: &[&str], settings: NimbusSettings) -> Self {
+        let mut settings = NimbusSettings::default();
+        // As in Storm's defaults.yaml.
+        settings.conf.insert("topology.eventlogger.executors".into(), 0.into());
         let mut ensemble = Ensemble::new(1);
         let observer = ensemble.open(0, &[]);
         let daemon = |host: &&str| Daemon {
@@ -202,6 +201,7 @@ impl World {
     pub(crate) fn answer(&mut self, index: usize, request: Request) -> Result<Reply, Refusal> {
         let id = self.ask(index, request);
         for _ in 0..200 {
+            self.settle();
             if let Some(reply) = self.replies.remove(&id) {
                 return reply;
             }
