@@ -125,9 +125,12 @@ impl Code {
         }
     }
 
-    /// A content that was stored and is listed in the tree.
-    pub(super) fn take_listed(&mut self, blob: HeldBlob) {
-        self.take(blob, Listed::Yes);
+    /// The tree says that a content is held.
+    pub(super) fn is_listed(&mut self, key: &NodeName, number: u32) {
+        let held = self.held.as_mut().and_then(|held| held.get_mut(key));
+        if let Some(held) = held.filter(|held| held.number == number) {
+            held.listed = Listed::Yes;
+        }
     }
 
     fn take(&mut self, blob: HeldBlob, listed: Listed) {
@@ -191,6 +194,9 @@ impl Nimbus {
         if !self.presence.is_there() || self.code.is_unknown() {
             // Asked again once both are so.
             (self.code.at, self.code.all_at) = (None, None);
+            for fetch in self.code.fetches.values_mut() {
+                fetch.at = None;
+            }
             return;
         }
         let now = self.now.moment;
@@ -268,10 +274,7 @@ impl Nimbus {
             }
             CodeSaid::Listed { key, number, result } => match result {
                 Ok(()) => {
-                    let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
-                    if let Some(held) = held.filter(|held| held.number == number) {
-                        held.listed = Listed::Yes;
-                    }
+                    self.code.is_listed(&key, number);
                     self.survey();
                 }
                 Err(trouble) => {

@@ -231,12 +231,7 @@ impl Nimbus {
             (SubmissionSaid::Numbered(Ok(numbers)), Step::Number(taken)) => self.go_to(Step::Store(taken, numbers)),
             (SubmissionSaid::Held(Ok(())), Step::Hold(taken, numbers)) => {
                 for (blob, number) in numbered(numbers) {
-                    let content = match blob {
-                        TopologyBlob::Jar => Content::Opaque,
-                        TopologyBlob::Code => Content::Code(Arc::clone(&taken.code)),
-                        TopologyBlob::Conf => Content::Conf(Arc::clone(&taken.conf)),
-                    };
-                    self.take_own_content(HeldBlob { key: blob_key(&taken.topology, blob), number, content });
+                    self.code.is_listed(&blob_key(&taken.topology, blob), number);
                 }
                 self.go_to(Step::Replicate { taken, since: now });
             }
@@ -317,7 +312,17 @@ impl Nimbus {
             return;
         };
         match result {
-            Ok(()) => self.go_to(Step::Hold(taken, numbers)),
+            Ok(()) => {
+                for (blob, number) in numbered(numbers) {
+                    let content = match blob {
+                        TopologyBlob::Jar => Content::Opaque,
+                        TopologyBlob::Code => Content::Code(Arc::clone(&taken.code)),
+                        TopologyBlob::Conf => Content::Conf(Arc::clone(&taken.conf)),
+                    };
+                    self.take_own_content(HeldBlob { key: blob_key(&taken.topology, blob), number, content });
+                }
+                self.go_to(Step::Hold(taken, numbers));
+            }
             Err(why @ CodeFailure::Upload(_)) => self.finish_submission(Err(Refusal::NoUpload(why.to_string()))),
             Err(why) => {
                 let is_over = current.is_some_and(|current| {

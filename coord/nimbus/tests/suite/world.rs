@@ -16,13 +16,12 @@ use ringstorm_nimbus::interface::{
 };
 use ringstorm_nimbus::{Identity, Nimbus, NimbusEffect, NimbusInput, NimbusSettings};
 use ringstorm_records::payload::{self, NimbusAddress};
-use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, StormBase, SupervisorInfo};
+use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, StormBase, SupervisorInfo, TopologyStatus};
 use ringstorm_records::znode::{Node, NodeName, Root, Slot};
 use ringstorm_store::cluster::{Cluster, ClusterAcls, Tree};
 use ringstorm_store::memory::{Ensemble, Loss, MemoryStore, SharedEnsemble};
 use ringstorm_store::operation::Operation;
 use ringstorm_store::outcome::{Doubt, Outcome};
-use ringstorm_store::path::ZnodePath;
 use ringstorm_store::procedure::Step;
 use ringstorm_store::store::{Event, SessionEvent, SessionId, Store};
 
@@ -60,8 +59,11 @@ pub(crate) struct Daemon {
     crashes_after: Option<usize>,
     /// After how many writes the outcome of one is lost, and how.
     loses: Option<(usize, Loss)>,
-    /// After how many reads one fails.
-    pub(crate) fails_read: Option<usize>,
+    /// Every how manieth read fails.
+    pub(crate) fails_reads: Option<usize>,
+    reads: usize,
+    /// After how many writes its place is deleted without its hearing of it.
+    pub(crate) deposed_after: Option<usize>,
     /// How many writes it asked for.
     pub(crate) writes: usize,
 }
@@ -71,7 +73,8 @@ impl Daemon {
     pub(crate) fn calm_down(&mut self) {
         self.crashes_after = None;
         self.loses = None;
-        self.fails_read = None;
+        self.fails_reads = None;
+        self.deposed_after = None;
     }
 }
 
@@ -113,7 +116,9 @@ impl World {
             has_uploads: true,
             crashes_after: None,
             loses: None,
-            fails_read: None,
+            fails_reads: None,
+            reads: 0,
+            deposed_after: None,
             writes: 0,
         };
         let mut world = Self {
@@ -274,14 +279,7 @@ impl World {
 
     /// Somebody deletes the place of whoever is first in the queue.
     pub(crate) fn delete_first_place(&mut self) {
-        let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
-        let places = self.paths().into_iter().filter(|path| path.starts_with("/storm/leader-lock/"));
-        if let Some(first) = places.min_by_key(|path| number(path)) {
-            let (observer, path) = (self.observer, ZnodePath::new(&first).unwrap());
-            self.ensemble.with(|ensemble| {
-                let _ = ensemble.perform(observer, &Operation::delete(path));
-            });
-        }
+        delete_first_place(&self.ensemble, self.observer);
     }
 
     /// Lets time go on.
@@ -365,14 +363,13 @@ impl World {
                         Some((left, _)) if is_write => *left -= 1,
                         _ => {}
                     }
-                    if let Some(left) = daemon.fails_read.as_mut().filter(|_| !is_write) {
-                        if *left == 0 {
-                            daemon.fails_read = None;
+                    if let Some(every) = daemon.fails_reads.filter(|_| !is_write) {
+                        daemon.reads += 1;
+                        if daemon.reads.is_multiple_of(every) {
                             let outcome = Outcome::Unknown(Doubt::TimedOut);
                             running.failed.push_back(FromStore::Outcome { question: asked.question, outcome });
                             continue;
                         }
-                        *left -= 1;
                     }
                     let path = match &asked.operation {
                         Operation::Multi { writes, .. } => writes.first().map(|write| write.path().clone()),
@@ -385,11 +382,19 @@ impl World {
                     let before = is_a_leaders.then(|| leader_and_records(&self.ensemble));
                     running.tickets.submit(&mut running.store, asked);
                     if let Some((leader, records)) = before {
-                        let is_written = leader_and_records(&self.ensemble).1 != records;
+                        let written = leader_and_records(&self.ensemble).1;
                         let is_leading = leader.is_some() && leader == running.session;
-                        assert!(is_leading || !is_written, "{} wrote and does not lead", daemon.host);
+                        assert!(is_leading || written == records, "{} wrote and does not lead", daemon.host);
+                        check_removal(&records, &written);
                     }
                     daemon.writes += usize::from(is_write);
+                    if is_write && let Some(left) = daemon.deposed_after {
+                        daemon.deposed_after = left.checked_sub(1);
+                        if left == 0 {
+                            running.store.hold_watches(true);
+                            delete_first_place(&self.ensemble, self.observer);
+                        }
+                    }
                     if let Some(left) = daemon.crashes_after.as_mut().filter(|_| is_write) {
                         *left -= 1;
                         if *left == 0 {
@@ -584,8 +589,31 @@ impl World {
     }
 }
 
+fn delete_first_place(ensemble: &SharedEnsemble, observer: SessionId) {
+    let nodes = ensemble.with(|ensemble| ensemble.dump());
+    let places =
+        nodes.into_iter().map(|node| node.path).filter(|path| path.as_str().starts_with("/storm/leader-lock/"));
+    if let Some(first) = places.min_by_key(|path| path.as_str().rsplit('-').next().map(str::to_owned)) {
+        ensemble.with(|ensemble| {
+            let _ = ensemble.perform(observer, &Operation::delete(first));
+        });
+    }
+}
+
+/// An assignment goes only when its topology is killed or gone.
+fn check_removal(before: &Records, after: &Records) {
+    for path in before.keys().filter(|path| !after.contains_key(*path)) {
+        let base = after.get(&path.replace("/assignments/", "/storms/"));
+        let status = base.and_then(|base| Some(payload::decode::<StormBase>(base).ok()?.status));
+        assert!(matches!(status, None | Some(TopologyStatus::Killed)), "{path} was removed of what is {status:?}");
+    }
+}
+
+/// What only a leader writes, by path.
+type Records = BTreeMap<String, Vec<u8>>;
+
 /// The session of whoever is first in the queue, and what only a leader writes.
-fn leader_and_records(ensemble: &SharedEnsemble) -> (Option<SessionId>, Vec<(String, Vec<u8>)>) {
+fn leader_and_records(ensemble: &SharedEnsemble) -> (Option<SessionId>, Records) {
     let nodes = ensemble.with(|ensemble| ensemble.dump());
     let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
     let candidates = nodes.iter().filter(|node| node.path.as_str().starts_with("/storm/leader-lock/"));
