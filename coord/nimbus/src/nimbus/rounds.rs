@@ -28,7 +28,7 @@ use super::said::TermSaid;
 use crate::interface::Conf;
 pub(super) use talks::Beating;
 use talks::{RoundRead, read, read_beats, write_all};
-use view::{executors, named, slots, together, words};
+use view::{executors, forget_first, named, slots, together, words};
 
 const WORKER_TIMEOUT: &str = "topology.worker.timeout.secs";
 
@@ -219,7 +219,7 @@ impl Nimbus {
         }
         let mut topologies = together(&read, rounds, &confs, from_scratch.as_ref());
         if plants.slot_given_twice() {
-            topologies.pop_first();
+            forget_first(&mut topologies);
         }
         let input = Round {
             now,
