@@ -347,7 +347,11 @@ impl Nimbus {
                 let verdict = rounds.beats.verdict(topology, slot, &rounds.supervisors, None);
                 let slot = (topology.clone(), slot.clone());
                 let is_dead = matches!(verdict, Verdict::Dead(_));
-                is_news |= if is_dead { rounds.dead.insert(slot) } else { rounds.dead.remove(&slot) && false };
+                if !is_dead {
+                    rounds.dead.remove(&slot);
+                } else if rounds.dead.insert(slot) {
+                    is_news = true;
+                }
             }
         }
         if is_news {
