@@ -209,9 +209,11 @@ impl Chaos {
 
     /// The faults are over.
     fn end(mut self) {
+        for daemon in &mut self.world.daemons {
+            daemon.calm_down();
+        }
         self.world.revive();
         for index in 0..NIMBUSES.len() {
-            self.world.daemons[index].calm_down();
             self.world.store(index).hold_watches(false);
             self.world.store(index).expire();
             self.world.store(index).reopen(0);
