@@ -51,8 +51,7 @@ struct Chaos {
 
 impl Chaos {
     fn new(seed: u64, deletion_delay: Duration, plant: fn(&mut World)) -> Self {
-        let mut settings = NimbusSettings::default();
-        settings.deletion_delay = deletion_delay;
+        let settings = NimbusSettings { deletion_delay, ..NimbusSettings::default() };
         let mut world = World::with(&NIMBUSES, settings);
         plant(&mut world);
         for index in 0..NIMBUSES.len() {
