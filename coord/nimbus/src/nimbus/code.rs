@@ -7,19 +7,24 @@
 //! Invariants: what is listed as held was stored before. One fetch of a blob at a time. Nothing is removed here: what
 //! belongs to nobody is left to the clean-up. Errors: troubles with the tree, and fetches that fail, are tried again.
 
+mod blobs;
+mod events;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::id::TopologyBlob;
-use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::StormTopology;
 use ringstorm_records::znode::{BlobHolder, NodeName};
-use ringstorm_store::cluster::{Listing, Tree, Trouble};
+use ringstorm_store::cluster::{Listing, Trouble};
 
 use super::Nimbus;
 use super::said::Said;
-use crate::interface::{CodeEvent, CodeFailure, CodeRequest, CodeTask, Conf, Content, HeldBlob, NimbusEffect};
+use crate::interface::{CodeRequest, Conf, Content, HeldBlob, NimbusEffect};
+
+use blobs::keys;
+pub(super) use blobs::{BlobState, blob_key, blob_states, topology_keys};
 
 /// How many blobs are asked for in one conversation.
 const BLOBS_AT_ONCE: usize = 300;
@@ -31,6 +36,8 @@ pub(super) struct Code {
     held: Option<BTreeMap<NodeName, Held>>,
     /// Blobs that may have changed in the tree.
     stale: BTreeSet<NodeName>,
+    /// Those of them that belong to a topology that lives.
+    living: BTreeSet<NodeName>,
     are_keys_stale: bool,
     /// All that the tree names, as it was read last.
     keys: BTreeSet<NodeName>,
@@ -51,8 +58,18 @@ pub(super) struct Code {
 struct Held {
     number: u32,
     content: Content,
-    /// Whether the tree says so in this session.
-    is_listed: bool,
+    listed: Listed,
+}
+
+/// Whether the tree says that a content is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    /// Not yet in this session.
+    NotYet,
+    Yes,
+    /// It did, and somebody took it back: a clean-up, or a mistake. It is listed again only while its topology lives, so
+    /// that what is cleaned up does not come back.
+    Withdrawn,
 }
 
 #[derive(Debug)]
@@ -60,15 +77,6 @@ struct Fetch {
     is_under_way: bool,
     tries: u32,
     at: Option<Moment>,
-}
-
-/// What the tree says of a blob.
-#[derive(Clone, Debug)]
-pub(super) struct BlobState {
-    pub(super) key: NodeName,
-    /// The number of its newest content, if it is known.
-    pub(super) highest: Option<u32>,
-    pub(super) holders: Vec<BlobHolder>,
 }
 
 /// What a conversation has come to.
@@ -85,27 +93,6 @@ pub(super) enum CodeSaid {
         number: u32,
         result: Result<(), Trouble>,
     },
-}
-
-impl BlobState {
-    /// Whether a content of this number is the newest one, as far as can be known.
-    pub(super) fn is_current(&self, number: Option<u32>) -> bool {
-        number.is_some_and(|number| self.highest.is_none_or(|highest| number >= highest))
-    }
-
-    /// Who else lists the newest content.
-    pub(super) fn newest(&self, own: &NimbusAddress) -> Option<&BlobHolder> {
-        let others = self.holders.iter().filter(|holder| holder.nimbus != *own);
-        others.max_by_key(|holder| holder.version).filter(|holder| self.is_current(Some(holder.version)))
-    }
-
-    /// From whom a nimbus that holds this number should fetch: whoever has the newest of what others hold, if it is newer.
-    fn better_than(&self, number: Option<u32>, own: &NimbusAddress) -> Vec<&BlobHolder> {
-        let others = || self.holders.iter().filter(|holder| holder.nimbus != *own);
-        let best = others().map(|holder| holder.version).max().unwrap_or(0);
-        let is_better = !self.is_current(number) && best > number.unwrap_or(0);
-        others().filter(|holder| is_better && holder.version == best).collect()
-    }
 }
 
 impl Code {
@@ -138,14 +125,22 @@ impl Code {
         }
     }
 
-    /// A content that was stored and is listed in the tree.
-    pub(super) fn take_listed(&mut self, blob: HeldBlob) {
-        self.take(blob, true);
+    /// The tree says that a content is held.
+    pub(super) fn is_listed(&mut self, key: &NodeName, number: u32) {
+        let held = self.held.as_mut().and_then(|held| held.get_mut(key));
+        if let Some(held) = held.filter(|held| held.number == number) {
+            held.listed = Listed::Yes;
+        }
     }
 
-    fn take(&mut self, blob: HeldBlob, is_listed: bool) {
+    fn take(&mut self, blob: HeldBlob, listed: Listed) {
         let HeldBlob { key, number, content } = blob;
-        self.held.get_or_insert_default().insert(key, Held { number, content, is_listed });
+        self.held.get_or_insert_default().insert(key, Held { number, content, listed });
+    }
+
+    /// These belong to topologies that live.
+    pub(super) fn live(&mut self, keys: impl IntoIterator<Item = NodeName>) {
+        self.living.extend(keys);
     }
 
     pub(super) fn is_stale(&mut self, key: NodeName, now: Moment) {
@@ -171,18 +166,20 @@ impl Code {
     /// Of an earlier session nothing is listed, and nothing is watched.
     pub(super) fn forget_session(&mut self) {
         for held in self.held.iter_mut().flat_map(BTreeMap::values_mut) {
-            held.is_listed = false;
+            held.listed = Listed::NotYet;
         }
         self.stale.clear();
+        self.living.clear();
         self.keys.clear();
         self.at = None;
         self.all_at = None;
         self.troubles = 0;
     }
 
-    /// What was asked has no answer.
+    /// What was asked has no answer: all of it is asked again.
     pub(super) fn forget_conversations(&mut self) {
         self.is_asking = false;
+        self.all_at = None;
     }
 
     pub(super) fn due(&self) -> Option<Moment> {
@@ -197,6 +194,9 @@ impl Nimbus {
         if !self.presence.is_there() || self.code.is_unknown() {
             // Asked again once both are so.
             (self.code.at, self.code.all_at) = (None, None);
+            for fetch in self.code.fetches.values_mut() {
+                fetch.at = None;
+            }
             return;
         }
         let now = self.now.moment;
@@ -250,7 +250,8 @@ impl Nimbus {
                 self.take_strays(&listing, &topologies);
                 let before = std::mem::take(&mut self.code.keys);
                 let held = self.code.held.get_or_insert_default();
-                let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(|held| !held.is_listed);
+                let is_unlisted = |held: &Held| held.listed == Listed::NotYet;
+                let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(is_unlisted);
                 self.code.stale.extend(listing.found.iter().filter(|key| is_new(key)).cloned());
                 self.code.keys = listing.found.into_iter().collect();
                 self.code.at = Some(now);
@@ -273,10 +274,7 @@ impl Nimbus {
             }
             CodeSaid::Listed { key, number, result } => match result {
                 Ok(()) => {
-                    let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
-                    if let Some(held) = held.filter(|held| held.number == number) {
-                        held.is_listed = true;
-                    }
+                    self.code.is_listed(&key, number);
                     self.survey();
                 }
                 Err(trouble) => {
@@ -300,6 +298,7 @@ impl Nimbus {
     pub(super) fn take_blob_states(&mut self, states: Vec<BlobState>) {
         let own = self.address().clone();
         for state in states {
+            let is_living = self.code.living.remove(&state.key);
             let number = self.code.number_of(&state.key);
             let better = state.better_than(number, &own);
             if !better.is_empty() {
@@ -307,12 +306,16 @@ impl Nimbus {
                 self.fetch(state.key, &better);
             } else if let Some(number) = number {
                 let is_listed = state.holders.contains(&BlobHolder { nimbus: own.clone(), version: number });
-                if is_listed {
-                    if let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) {
-                        held.is_listed = true;
+                let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) else { continue };
+                match held.listed {
+                    _ if is_listed => held.listed = Listed::Yes,
+                    Listed::Yes if !is_living => {
+                        // Whether its topology lives is looked at next.
+                        held.listed = Listed::Withdrawn;
+                        self.code.keys_are_stale(self.now.moment);
                     }
-                } else {
-                    self.list(state.key, number);
+                    Listed::Withdrawn if !is_living => {}
+                    _ => self.list(state.key, number),
                 }
             } else {
                 // Nobody holds it. Whoever comes with it is seen by the watch.
@@ -343,62 +346,8 @@ impl Nimbus {
         self.effects.push(NimbusEffect::Code(CodeRequest::Fetch { key, number, from }));
     }
 
-    pub(super) fn take_code_event(&mut self, event: CodeEvent) {
-        let now = self.now.moment;
-        match event {
-            CodeEvent::Held(blobs) => {
-                self.code.held.get_or_insert_default();
-                for blob in blobs {
-                    self.code.take(blob, false);
-                }
-                self.code.keys_are_stale(now);
-                self.look_at_standing();
-            }
-            CodeEvent::Fetched(blob) => {
-                self.code.fetches.remove(&blob.key);
-                let (key, number) = (blob.key.clone(), blob.number);
-                if self.code.number_of(&key).is_none_or(|held| held < number) {
-                    self.code.take(blob, false);
-                    self.list(key, number);
-                } else {
-                    self.code.is_stale(key, now);
-                }
-                self.want_round();
-            }
-            CodeEvent::Failed { task: CodeTask::Fetch(key), why } => {
-                let pause = self.code.fetches.get_mut(&key).map(|fetch| {
-                    fetch.is_under_way = false;
-                    fetch.tries += 1;
-                    self.settings.pause(fetch.tries)
-                });
-                if let (Some(pause), Some(fetch)) = (pause, self.code.fetches.get_mut(&key)) {
-                    fetch.at = Some(now + pause);
-                }
-                self.note(format_args!("{key} cannot be fetched yet: {why}"));
-            }
-            CodeEvent::Removed { key } => {
-                self.code.held.get_or_insert_default().remove(&key);
-            }
-            CodeEvent::Failed { task: CodeTask::Remove(key), why } => {
-                // The clean-up comes by again.
-                self.note(format_args!("{key} cannot be removed yet: {why}"));
-            }
-            CodeEvent::Stored { topology } => self.submission_stored(&topology, Ok(())),
-            CodeEvent::Failed { task: CodeTask::Store(topology), why } => self.submission_stored(&topology, Err(why)),
-            CodeEvent::Replaced { key, number } => self.content_replaced(&key, Ok(number)),
-            CodeEvent::Failed { task: CodeTask::Replace(key), why } => self.content_replaced(&key, Err(why)),
-        }
-    }
-
-    /// A content was stored in the place of another.
-    pub(super) fn content_is_stored(&mut self, key: &NodeName, number: u32) {
-        let Some(blob) = self.code.replacing.remove(key).filter(|blob| blob.number == number) else { return };
-        self.code.take(blob, false);
-        self.list(key.clone(), number);
-    }
-
-    /// Looks at what is held and not named by the tree: what belongs to a topology that lives is listed again, what belongs
-    /// to none goes after a while.
+    /// Looks at what is held and not listed: what belongs to a topology that lives is listed again, what the tree does not
+    /// name and belongs to none goes after a while.
     fn take_strays(&mut self, named: &Listing<NodeName>, living: &Listing<NodeName>) {
         let (now, delay) = (self.now.moment, self.settings.deletion_delay);
         let submitting = self.term().map(|term| term.submissions.ids()).unwrap_or_default();
@@ -413,8 +362,14 @@ impl Nimbus {
                 strays.insert(key.clone(), self.code.strays.get(key).copied().unwrap_or(now));
             }
         }
-        let unlisted = self.code.held_keys().filter(|key| !named.contains(key) && !strays.contains_key(*key)).cloned();
-        let unlisted: Vec<NodeName> = unlisted.collect();
+        let held = self.code.held.iter().flatten().filter(|(_, held)| held.listed != Listed::Yes);
+        let lives = |key: &NodeName| match TopologyBlob::of_key(key.as_str()) {
+            Some((topology, _)) => living.contains(topology),
+            // Those of users are nobody's to clean up.
+            None => true,
+        };
+        let unlisted: Vec<NodeName> = held.map(|(key, _)| key).filter(|key| lives(key)).cloned().collect();
+        self.code.living.extend(unlisted.iter().cloned());
         self.code.stale.extend(unlisted);
         let gone = strays.iter().filter(|(_, since)| now.since(**since) >= delay).map(|(key, _)| key.clone());
         for key in gone.collect::<Vec<_>>() {
@@ -422,44 +377,4 @@ impl Nimbus {
         }
         self.code.strays = strays;
     }
-
-    /// A content that this nimbus made and stored itself.
-    pub(super) fn take_own_content(&mut self, blob: HeldBlob) {
-        self.code.keys.insert(blob.key.clone());
-        self.code.take_listed(blob);
-    }
-}
-
-impl CodeFailure {
-    /// Whether to try again brings nothing.
-    pub(super) fn is_final(&self) -> bool {
-        matches!(self, Self::Upload(_))
-    }
-}
-
-async fn keys(tree: &Tree) -> Result<(Listing<NodeName>, Listing<NodeName>), Trouble> {
-    let keys = tree.blob_keys(true).await?;
-    Ok((keys, tree.topologies(false).await?))
-}
-
-/// The key of a blob of a topology.
-pub(super) fn blob_key(topology: &NodeName, blob: TopologyBlob) -> NodeName {
-    NodeName::new(&blob.key(topology.as_str()))
-        .expect("what may be the name of a node may be so with letters behind it")
-}
-
-/// The keys of all blobs of a topology.
-pub(super) fn topology_keys(topology: &NodeName) -> [NodeName; 3] {
-    TopologyBlob::ALL.map(|blob| blob_key(topology, blob))
-}
-
-/// What the tree says of blobs; with `watch` the next change of who holds one is told.
-pub(super) async fn blob_states(tree: &Tree, keys: Vec<NodeName>, watch: bool) -> Result<Vec<BlobState>, Trouble> {
-    let mut states = Vec::with_capacity(keys.len());
-    for key in keys {
-        let holders = tree.blob_holders(&key, watch).await?.found;
-        let highest = tree.blob_highest(&key).await?.value().and_then(|number| u32::try_from(number).ok());
-        states.push(BlobState { key, highest, holders });
-    }
-    Ok(states)
 }

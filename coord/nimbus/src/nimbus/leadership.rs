@@ -10,8 +10,9 @@
 use std::collections::BTreeSet;
 
 use ringstorm_control::time::Moment;
+use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_records::payload::NimbusAddress;
-use ringstorm_records::records::StormBase;
+use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 use ringstorm_store::cluster::{Candidacy, Leadership, Listing, Skipped, Standing, Tree, Trouble};
 use ringstorm_store::path::ZnodePath;
@@ -104,7 +105,7 @@ impl Gaining {
 
 impl Nimbus {
     pub(super) fn wake_election(&mut self) {
-        if self.election.at.is_some_and(|at| at <= self.now.moment) && self.presence.is_there() {
+        if self.election.at.is_some_and(|at| at <= self.now.moment) {
             self.look_at_standing();
         }
     }
@@ -117,10 +118,10 @@ impl Nimbus {
 
     /// Asks where this nimbus stands; queues up if it does not.
     pub(super) fn look_at_standing(&mut self) {
+        self.election.at = Some(self.now.moment + self.settings.standing_period);
         if !self.presence.is_there() || self.code.is_unknown() {
             return;
         }
-        self.election.at = Some(self.now.moment + self.settings.standing_period);
         if self.election.is_asking {
             self.election.is_stale = true;
             return;
@@ -236,8 +237,7 @@ impl Nimbus {
     }
 
     fn lead_or_fetch(&mut self, mut survey: Survey) {
-        let lacking: Vec<&BlobState> =
-            survey.blobs.iter().filter(|blob| !blob.is_current(self.code.number_of(&blob.key))).collect();
+        let lacking: Vec<&BlobState> = survey.blobs.iter().filter(|blob| self.lacks(blob, &survey.bases)).collect();
         let lacking_keys: BTreeSet<_> = lacking.iter().map(|blob| blob.key.clone()).collect();
         let is_held: Vec<bool> = lacking.iter().map(|blob| blob.newest(self.address()).is_some()).collect();
         let skipped = std::mem::take(&mut survey.skipped);
@@ -263,7 +263,22 @@ impl Nimbus {
             let keys = lacking_keys.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
             self.note(format_args!("this nimbus is first in the queue and fetches code before it leads: {keys}"));
         }
+        self.code.live(survey.blobs.iter().map(|blob| blob.key.clone()));
         self.take_blob_states(survey.blobs);
+    }
+
+    /// Whether a blob must be fetched before this nimbus leads. While a topology is rebalanced its contents are about to be
+    /// made anew, from whichever there are; one that was killed needs none.
+    fn lacks(&self, blob: &BlobState, bases: &[(NodeName, StormBase)]) -> bool {
+        let number = self.code.number_of(&blob.key);
+        let topology = TopologyBlob::of_key(blob.key.as_str()).map(|(topology, _)| topology);
+        let base = bases.iter().find(|(id, _)| Some(id.as_str()) == topology).map(|(_, base)| base.status);
+        let does_without = match base {
+            Some(TopologyStatus::Killed) => true,
+            Some(TopologyStatus::Rebalancing) => number.is_some(),
+            _ => false,
+        };
+        !blob.is_current(number) && (blob.newest(self.address()).is_some() || !does_without)
     }
 
     fn step_down(&mut self, better: &NimbusAddress) {
@@ -308,7 +323,7 @@ fn holds_all(blobs: &[BlobState], address: &NimbusAddress) -> bool {
 async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     // Behind everything that an earlier leader wrote, and what this one wrote before an interruption.
     sync(tree).await?;
-    let Listing { found: bases, skipped } = bases(tree).await?;
+    let Listing { found: bases, skipped } = bases(tree, false).await?;
     let keys: Vec<NodeName> = bases.iter().flat_map(|(topology, _)| topology_keys(topology)).collect();
     let blobs = blob_states(tree, keys, false).await?;
     let queue = tree.queue().await?;
@@ -316,9 +331,9 @@ async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     Ok(Survey { bases, blobs, queue: queue.found, skipped })
 }
 
-/// All topologies with what is known of them.
-pub(super) async fn bases(tree: &Tree) -> Result<Listing<(NodeName, StormBase)>, Trouble> {
-    let records = tree.records::<StormBase>(&Node::Storms {}, false).await?;
+/// All topologies with what is known of them; with `watch` it is told when one comes or goes.
+pub(super) async fn bases(tree: &Tree, watch: bool) -> Result<Listing<(NodeName, StormBase)>, Trouble> {
+    let records = tree.records::<StormBase>(&Node::Storms {}, watch).await?;
     let found = records.found.into_iter().filter_map(|(node, base, _)| match node {
         Node::Storm { topology } => Some((topology, base)),
         _ => None,

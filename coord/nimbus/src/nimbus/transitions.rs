@@ -122,7 +122,7 @@ impl Nimbus {
             operation.is_changing = false;
         }
         self.say_in_term(|tree| async move {
-            TermSaid::Act(ActSaid::Transition(TransitionSaid::Found(bases(&tree).await)))
+            TermSaid::Act(ActSaid::Transition(TransitionSaid::Found(bases(&tree, false).await)))
         });
     }
 
