@@ -1,0 +1,89 @@
+//! What the world runs: a state machine behind the words of the world.
+//!
+//! Each machine of the control plane has an adapter that turns the world's inputs into its own, and its effects into the
+//! world's. Invariants: an actor has no other source of time, chance or news than what it is given. Threading: plain
+//! data.
+
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ringstorm_control::talks::{FromStore, ToStore};
+use ringstorm_control::time::{Moment, Now};
+
+use crate::brief::{brief_from_store, brief_to_store};
+use crate::random::Random;
+
+/// What a process is, which decides what it may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It accepts topologies and assigns them.
+    Nimbus,
+    /// It runs workers.
+    Supervisor,
+    /// It runs a share of a topology.
+    Worker,
+    /// It asks nimbus for something.
+    Client,
+}
+
+/// What a process is told.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// By the tree.
+    Store(FromStore),
+}
+
+/// What a process wants done.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// An operation on the tree.
+    Store(ToStore),
+    /// A line for operators.
+    Note(String),
+}
+
+/// A state machine in the words of the world.
+pub trait Actor {
+    /// Takes an input.
+    fn handle(&mut self, now: Now, input: Input) -> Vec<Effect>;
+
+    /// Takes the time alone.
+    fn wake(&mut self, now: Now) -> Vec<Effect>;
+
+    /// When it has something to do if nothing is said before.
+    fn wake_at(&self) -> Option<Moment>;
+}
+
+/// What a process is born with.
+pub struct Birth<'a> {
+    /// Which life of it this is, from 1.
+    pub life: u64,
+    /// The time on its clocks.
+    pub now: Now,
+    /// Chance, for random texts and numbers.
+    pub random: &'a mut Random,
+}
+
+/// Makes the actor of a process, at each of its starts.
+pub type Factory = Rc<dyn Fn(Birth<'_>) -> Box<dyn Actor>>;
+
+impl fmt::Display for Input {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(said) => formatter.write_str(&brief_from_store(said)),
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(asked) => formatter.write_str(&brief_to_store(asked)),
+            Self::Note(line) => write!(formatter, "notes: {line}"),
+        }
+    }
+}
+
+/// A time of the world, since its beginning.
+pub type At = Duration;

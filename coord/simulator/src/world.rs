@@ -1,0 +1,212 @@
+//! A world in which processes run: time, the tree, the network, and what goes wrong.
+//!
+//! - [`process`]: what runs.
+//! - [`faults`], [`by_hand`]: what goes wrong.
+//! - [`network`]: who reaches whom.
+//! - [`queue`]: what will happen.
+//!
+//! Everything that happens is an event of one queue, so that a run is the order of its events. Invariants: what a seed
+//! decides is drawn from one generator in that order; nothing here looks at a real clock, and nothing is iterated over in
+//! an order that is not fixed. Threading: one thread. Errors: a [`Violation`] ends the run.
+
+pub mod by_hand;
+mod connection;
+pub mod faults;
+mod life;
+pub mod network;
+pub mod process;
+pub mod queue;
+mod writes;
+mod zookeeper;
+
+use std::time::Duration;
+
+use ringstorm_control::talks::FromStore;
+use ringstorm_records::znode::Root;
+use ringstorm_store::memory::Ensemble;
+use ringstorm_store::store::SessionId;
+
+use self::by_hand::Damage;
+use self::connection::{Reply, Request};
+use self::faults::{Faults, Mend};
+use self::network::Network;
+use self::process::{HostId, Process, ProcessId};
+use self::queue::Queue;
+use self::zookeeper::ZooKeeper;
+use crate::actor::{At, Factory, Input, Role};
+use crate::checks::{Mirror, Violation};
+use crate::clock::Clock;
+use crate::coverage::Coverage;
+use crate::random::Random;
+use crate::trace::Trace;
+
+/// More events than this in one run are a loop somewhere.
+const EVENTS_MAX: u64 = 3_000_000;
+
+/// Something that happens.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A request arrives at the ensemble.
+    Arrive(Box<Request>),
+    /// Its answer arrives at the process.
+    Reply(Box<Reply>),
+    /// A watch arrives at the process.
+    Watch { process: ProcessId, life: u64, number: u64 },
+    /// The process is told of its session, or of an operation that was not sent.
+    Tell { process: ProcessId, life: u64, said: Box<FromStore> },
+    /// The process tries to connect.
+    Connect { process: ProcessId, life: u64, link: u64 },
+    /// A process learns that its connection is lost.
+    Cut { process: ProcessId, life: u64 },
+    /// A session was silent for its time, if the silence lasted.
+    Expire { session: SessionId, silence: u64 },
+    /// A process wanted to be woken.
+    Wake { process: ProcessId, life: u64, number: u64 },
+    /// A process starts.
+    Start { process: ProcessId, life: u64 },
+    /// A frozen process goes on.
+    Thaw { process: ProcessId, life: u64 },
+    /// A snapshot of the tree is taken.
+    Snapshot,
+    /// Something goes wrong.
+    Fault,
+    /// What went wrong is over.
+    Mend(Mend),
+    /// All that went wrong is over.
+    Heal,
+}
+
+/// How bad things are at present, in events of a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// Messages that take long.
+    pub slow_per_mille: u32,
+    /// Watches that are told late.
+    pub slow_watch_per_mille: u32,
+}
+
+/// A world.
+pub struct World {
+    pub(crate) now: At,
+    /// Chance.
+    pub random: Random,
+    /// What happened.
+    pub trace: Trace,
+    /// How often what happened.
+    pub coverage: Coverage,
+    /// How bad things are.
+    pub weather: Weather,
+    /// Who reaches whom.
+    pub network: Network,
+    pub(crate) queue: Queue<Event>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) zookeeper: ZooKeeper,
+    pub(crate) root: Root,
+    /// What the tree says of topologies.
+    pub(crate) mirror: Mirror,
+    pub(crate) faults: Option<Faults>,
+    pub(crate) damage: Damage,
+    pub(crate) hosts_down: Vec<bool>,
+    pub(crate) healed_at: Option<At>,
+    events: u64,
+}
+
+impl World {
+    /// The world of a seed, with nobody in it.
+    pub fn new(seed: u64, is_traced: bool) -> Self {
+        let mut random = Random::new(seed);
+        let timeout = random.millis(6_000, 20_000);
+        Self {
+            now: At::ZERO,
+            random,
+            trace: Trace::new(is_traced),
+            coverage: Coverage::default(),
+            weather: Weather::default(),
+            network: Network::default(),
+            queue: Queue::default(),
+            processes: Vec::new(),
+            zookeeper: ZooKeeper::new(timeout),
+            root: Root::new("/storm").expect("it starts with / and has one name"),
+            mirror: Mirror::default(),
+            faults: None,
+            damage: Damage::default(),
+            hosts_down: Vec::new(),
+            healed_at: None,
+            events: 0,
+        }
+    }
+
+    /// The time since its beginning.
+    pub fn now(&self) -> At {
+        self.now
+    }
+
+    /// How many events there were.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &Ensemble {
+        &self.zookeeper.ensemble
+    }
+
+    /// Adds a process, which starts after a delay.
+    pub fn add(&mut self, name: &str, role: Role, host: HostId, delay: Duration, factory: Factory) -> ProcessId {
+        let clock = Clock::random(&mut self.random);
+        let id = ProcessId(self.processes.len());
+        self.processes.push(Process::new(name.to_owned(), role, host, clock, factory));
+        self.queue.push(self.now + delay, Event::Start { process: id, life: 0 });
+        id
+    }
+
+    /// Lets things happen until a time.
+    ///
+    /// # Errors
+    /// The law that was broken.
+    pub fn run_until(&mut self, until: At) -> Result<(), Violation> {
+        while let Some((at, event)) = self.queue.pop() {
+            if at > until {
+                self.queue.push(at, event);
+                break;
+            }
+            self.now = at;
+            self.events += 1;
+            if self.events > EVENTS_MAX {
+                return Err(Violation::new("no busy loop", format!("{EVENTS_MAX} events, and no end")));
+            }
+            self.happen(event)?;
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Arrive(request) => self.arrive(*request),
+            Event::Reply(reply) => self.reply(*reply),
+            Event::Watch { process, life, number } => self.watch(process, life, number),
+            Event::Tell { process, life, said } => {
+                if self.processes[process.0].life == life { self.give(process, Input::Store(*said)) } else { Ok(()) }
+            }
+            Event::Connect { process, life, link } => self.connect(process, life, link),
+            Event::Cut { process, life } => {
+                if self.processes[process.0].life == life {
+                    self.cut(process, None);
+                }
+                Ok(())
+            }
+            Event::Expire { session, silence } => self.expire(session, silence),
+            Event::Wake { process, life, number } => self.wake(process, life, number),
+            Event::Start { process, life } => self.start(process, life),
+            Event::Thaw { process, life } => self.thaw(process, life),
+            Event::Snapshot => {
+                self.snapshot();
+                Ok(())
+            }
+            Event::Fault => self.fault(),
+            Event::Mend(mend) => self.mend(mend),
+            Event::Heal => self.heal(),
+        }
+    }
+}
