@@ -21,9 +21,21 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-net", Some(&["ringstorm-protocol"])),
     ("ringstorm-records", Some(&[])),
     ("ringstorm-scheduler", Some(&["ringstorm-types"])),
+    ("ringstorm-lifecycle", Some(&["ringstorm-records", "ringstorm-types"])),
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    (
+        "ringstorm-nimbus",
+        Some(&[
+            "ringstorm-control",
+            "ringstorm-lifecycle",
+            "ringstorm-records",
+            "ringstorm-round",
+            "ringstorm-scheduler",
+            "ringstorm-store",
+        ]),
+    ),
     ("ringstorm-simulator", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-ensemble", Some(&[])),
     (
@@ -53,8 +65,10 @@ const PURE: &[&str] = &[
     "ringstorm-protocol",
     "ringstorm-records",
     "ringstorm-scheduler",
+    "ringstorm-lifecycle",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-nimbus",
 ];
 
 /// Packages that do I/O or lead to it.

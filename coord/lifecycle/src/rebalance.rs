@@ -1,0 +1,136 @@
+//! Options of a rebalance: which are taken, and what they do to the stored code and configuration. Source:
+//! `Nimbus.rebalance`, `Nimbus.updateBlobStore` and `ResourceUtils.updateStormTopologyResources` of Storm 2.8.2.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringstorm_records::records::{RebalanceOptions, StormTopology};
+use ringstorm_types::id::RESERVED_PREFIX;
+use serde_json::Value;
+
+use crate::Refusal;
+use crate::conf::{self, Conf};
+use crate::system::components_mut;
+use crate::validate;
+
+/// Keys that a rebalance does not change, whatever the operator says: who the topology belongs to, and secrets.
+const NOT_OVERRIDDEN: [&str; 7] = [
+    "topology.submitter.principal",
+    "topology.submitter.user",
+    "storm.zookeeper.superACL",
+    "storm.zookeeper.topology.auth.scheme",
+    "storm.zookeeper.topology.auth.payload",
+    "storm.local.hostname",
+    conf::WORKER_SECRET,
+];
+
+const RESOURCES_MAP: &str = "topology.component.resources.map";
+
+/// Older names of resources, which stand in the configuration itself.
+const LEGACY_RESOURCES: [(&str, &str); 3] = [
+    ("topology.component.cpu.pcore.percent", "cpu.pcore.percent"),
+    ("topology.component.resources.onheap.memory.mb", "onheap.memory.mb"),
+    ("topology.component.resources.offheap.memory.mb", "offheap.memory.mb"),
+];
+
+/// The options that are stored for what an operator asks. `name` and `topology` are those of the topology as it was
+/// submitted, `principal` is who asks (`None` for an anonymous caller), whatever the options say.
+///
+/// # Errors
+/// [`Refusal::Invalid`] with every reason: an unknown component, less than one executor, overrides that are not JSON; and
+/// unlike Storm, which takes these: a negative number of workers, overrides with values that a submission is refused for.
+/// Components of the system may be named, known or not, and 0 workers stand for the old number, as in Storm.
+pub fn check(
+    name: &str,
+    topology: &StormTopology,
+    options: &RebalanceOptions,
+    principal: Option<&str>,
+) -> Result<RebalanceOptions, Refusal> {
+    let mut options = options.clone();
+    options.principal = principal.map(str::to_owned);
+    let mut reasons = Vec::new();
+    let components: BTreeSet<&str> = topology.spouts.keys().chain(topology.bolts.keys()).map(String::as_str).collect();
+    for (component, executors) in options.num_executors.iter().flatten() {
+        if !component.starts_with(RESERVED_PREFIX) && !components.contains(component.as_str()) {
+            let valid: Vec<&str> = components.iter().copied().collect();
+            reasons.push(format!(
+                "Invalid component {component} for topology {name}, valid values are {}",
+                valid.join(",")
+            ));
+        }
+        if *executors < 1 {
+            reasons.push(format!(
+                "Number of executors must be greater than 0; component {component} is given {executors}"
+            ));
+        }
+    }
+    if let Some(workers) = options.num_workers
+        && workers < 0
+    {
+        reasons.push(format!("Number of workers must not be less than 0; it is {workers}"));
+    }
+    if let Some(json) = &options.topology_conf_overrides {
+        match conf::parse(json, "The configuration of the rebalance") {
+            Ok(mut overrides) => {
+                for key in NOT_OVERRIDDEN {
+                    overrides.shift_remove(key);
+                }
+                reasons.extend(validate::values(&overrides));
+                options.topology_conf_overrides = Some(conf::to_json(&overrides));
+            }
+            Err(refusal) => reasons.push(refusal.to_string()),
+        }
+    }
+    Refusal::unless_none(reasons)?;
+    Ok(options)
+}
+
+/// The stored configuration with the overrides of a rebalance on top; `None` when there are none.
+///
+/// # Errors
+/// [`Refusal::Invalid`]: they are not JSON. [`check`] lets no such options pass.
+pub fn overridden(stored: &Conf, options: &RebalanceOptions) -> Result<Option<Conf>, Refusal> {
+    match options.topology_conf_overrides.as_deref() {
+        None | Some("") => Ok(None),
+        Some(json) => Ok(Some(conf::merged(stored, &conf::parse(json, "The configuration of the rebalance")?))),
+    }
+}
+
+/// The stored topology with the resources of a rebalance; `None` when there are none. Components that the topology does
+/// not have are passed over.
+///
+/// # Errors
+/// [`Refusal::Invalid`]: the configuration of a component cannot be read.
+pub fn with_resources(stored: &StormTopology, options: &RebalanceOptions) -> Result<Option<StormTopology>, Refusal> {
+    let Some(overrides) = options.topology_resources_overrides.as_ref().filter(|overrides| !overrides.is_empty())
+    else {
+        return Ok(None);
+    };
+    let mut topology = stored.clone();
+    for (id, common) in components_mut(&mut topology) {
+        if let Some(resources) = overrides.get(id) {
+            let mut own = conf::of_component(id, common)?;
+            set_resources(&mut own, resources);
+            common.json_conf = Some(conf::to_json(&own));
+        }
+    }
+    Ok(Some(topology))
+}
+
+fn set_resources(conf: &mut Conf, resources: &BTreeMap<String, f64>) {
+    let mut map = match conf.get(RESOURCES_MAP) {
+        Some(Value::Object(map)) => map.clone(),
+        _ => Conf::new(),
+    };
+    for (name, amount) in resources {
+        let known = LEGACY_RESOURCES.into_iter().find(|(legacy, normal)| name == legacy || name == normal);
+        if let Some((legacy, _)) = known {
+            conf.shift_remove(legacy);
+            map.shift_remove(legacy);
+        }
+        map.insert(known.map_or(name.as_str(), |(_, normal)| normal).to_owned(), (*amount).into());
+    }
+    conf.insert(RESOURCES_MAP.to_owned(), map.into());
+}
+
+#[cfg(test)]
+mod tests;

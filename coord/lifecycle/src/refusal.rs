@@ -1,0 +1,44 @@
+//! Why nimbus does not do what it was asked. For the client, who recovers by asking for something else.
+
+use ringstorm_records::records::TopologyStatus;
+
+/// A refusal, one variant for each of Storm's exceptions. The displayed text is the message of the exception.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// `NotAliveException`.
+    #[error("{0}")]
+    NotAlive(String),
+    /// `AlreadyAliveException`.
+    #[error("{0}")]
+    AlreadyAlive(String),
+    /// `InvalidTopologyException`, with every reason; at least one. Storm stops at the first.
+    #[error("{}", .0.join("\n"))]
+    Invalid(Vec<String>),
+    /// A `RuntimeException` in Storm, which its clients see as an internal error of the server: the topology is in no
+    /// state for that. Text as in Storm.
+    #[error("No transition for event: {action}, status: {status} storm-id: {topology}")]
+    NoTransition {
+        /// Storm's name of the action.
+        action: &'static str,
+        /// What the topology is doing.
+        status: TopologyStatus,
+        /// The id of the topology.
+        topology: String,
+    },
+}
+
+impl Refusal {
+    /// One reason against a topology.
+    pub fn invalid(reason: impl Into<String>) -> Self {
+        Self::Invalid(vec![reason.into()])
+    }
+
+    /// All reasons of which there may be none.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`] if there is one.
+    pub fn unless_none(reasons: Vec<String>) -> Result<(), Self> {
+        if reasons.is_empty() { Ok(()) } else { Err(Self::Invalid(reasons)) }
+    }
+}

@@ -1,0 +1,404 @@
+//! Which contents this nimbus holds, lacks and fetches.
+//!
+//! Every nimbus holds the newest content of every blob: what is listed under a blob, with its number, is who can give it. A
+//! content with a lower number than the highest one is stale and is fetched anew; one with a higher number, which a
+//! restored older tree leaves behind, counts as the newest there is.
+//!
+//! Invariants: what is listed as held was stored before. One fetch of a blob at a time. Nothing is removed here: what
+//! belongs to nobody is left to the clean-up. Errors: troubles with the tree, and fetches that fail, are tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ringstorm_control::time::Moment;
+use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_records::payload::NimbusAddress;
+use ringstorm_records::records::StormTopology;
+use ringstorm_records::znode::{BlobHolder, NodeName};
+use ringstorm_store::cluster::{Listing, Tree, Trouble};
+
+use super::Nimbus;
+use super::said::Said;
+use crate::interface::{CodeEvent, CodeFailure, CodeRequest, CodeTask, Conf, Content, HeldBlob, NimbusEffect};
+
+/// How many blobs are asked for in one conversation.
+const BLOBS_AT_ONCE: usize = 300;
+
+/// What this nimbus holds, and what it does about the rest.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// `None` until the directory has said what is there.
+    held: Option<BTreeMap<NodeName, Held>>,
+    /// Blobs that may have changed in the tree.
+    stale: BTreeSet<NodeName>,
+    are_keys_stale: bool,
+    /// All that the tree names, as it was read last.
+    keys: BTreeSet<NodeName>,
+    is_asking: bool,
+    fetches: BTreeMap<NodeName, Fetch>,
+    troubles: u32,
+    /// When to look at what is stale.
+    at: Option<Moment>,
+    /// When to look at everything.
+    all_at: Option<Moment>,
+}
+
+#[derive(Debug)]
+struct Held {
+    number: u32,
+    content: Content,
+    /// Whether the tree says so in this session.
+    is_listed: bool,
+}
+
+#[derive(Debug)]
+struct Fetch {
+    is_under_way: bool,
+    tries: u32,
+    at: Option<Moment>,
+}
+
+/// What the tree says of a blob.
+#[derive(Clone, Debug)]
+pub(super) struct BlobState {
+    pub(super) key: NodeName,
+    /// The number of its newest content, if it is known.
+    pub(super) highest: Option<u32>,
+    pub(super) holders: Vec<BlobHolder>,
+}
+
+/// What a conversation has come to.
+#[derive(Debug)]
+pub(super) enum CodeSaid {
+    Keys(Result<Listing<NodeName>, Trouble>),
+    States { keys: Vec<NodeName>, result: Result<Vec<BlobState>, Trouble> },
+    Listed { key: NodeName, number: u32, result: Result<(), Trouble> },
+}
+
+impl BlobState {
+    /// Whether a content of this number is the newest one, as far as can be known.
+    pub(super) fn is_current(&self, number: Option<u32>) -> bool {
+        number.is_some_and(|number| self.highest.is_none_or(|highest| number >= highest))
+    }
+
+    /// Who else lists the newest content.
+    pub(super) fn newest(&self, own: &NimbusAddress) -> Option<&BlobHolder> {
+        let others = self.holders.iter().filter(|holder| holder.nimbus != *own);
+        others.max_by_key(|holder| holder.version).filter(|holder| self.is_current(Some(holder.version)))
+    }
+
+    /// From whom a nimbus that holds this number should fetch: whoever has the newest of what others hold, if it is newer.
+    fn better_than(&self, number: Option<u32>, own: &NimbusAddress) -> Vec<&BlobHolder> {
+        let others = || self.holders.iter().filter(|holder| holder.nimbus != *own);
+        let best = others().map(|holder| holder.version).max().unwrap_or(0);
+        let is_better = !self.is_current(number) && best > number.unwrap_or(0);
+        others().filter(|holder| is_better && holder.version == best).collect()
+    }
+}
+
+impl Code {
+    pub(super) fn is_unknown(&self) -> bool {
+        self.held.is_none()
+    }
+
+    pub(super) fn number_of(&self, key: &NodeName) -> Option<u32> {
+        Some(self.held.as_ref()?.get(key)?.number)
+    }
+
+    /// The keys of all that is held.
+    pub(super) fn held_keys(&self) -> impl Iterator<Item = &NodeName> {
+        self.held.iter().flat_map(BTreeMap::keys)
+    }
+
+    /// The configuration of a topology.
+    pub(super) fn conf(&self, topology: &NodeName) -> Option<&Arc<Conf>> {
+        match &self.held.as_ref()?.get(&blob_key(topology, TopologyBlob::Conf))?.content {
+            Content::Conf(conf) => Some(conf),
+            _ => None,
+        }
+    }
+
+    /// What a topology is.
+    pub(super) fn topology(&self, topology: &NodeName) -> Option<&Arc<StormTopology>> {
+        match &self.held.as_ref()?.get(&blob_key(topology, TopologyBlob::Code))?.content {
+            Content::Code(topology) => Some(topology),
+            _ => None,
+        }
+    }
+
+    /// A content that was stored and is listed in the tree.
+    pub(super) fn take_listed(&mut self, blob: HeldBlob) {
+        self.take(blob, true);
+    }
+
+    fn take(&mut self, blob: HeldBlob, is_listed: bool) {
+        let HeldBlob { key, number, content } = blob;
+        self.held.get_or_insert_default().insert(key, Held { number, content, is_listed });
+    }
+
+    pub(super) fn is_stale(&mut self, key: NodeName, now: Moment) {
+        self.stale.insert(key);
+        self.at = Some(now);
+    }
+
+    pub(super) fn keys_are_stale(&mut self, now: Moment) {
+        self.are_keys_stale = true;
+        self.at = Some(now);
+    }
+
+    /// Of an earlier session nothing is listed, and nothing is watched.
+    pub(super) fn forget_session(&mut self) {
+        for held in self.held.iter_mut().flat_map(BTreeMap::values_mut) {
+            held.is_listed = false;
+        }
+        self.stale.clear();
+        self.keys.clear();
+        self.at = None;
+        self.all_at = None;
+        self.troubles = 0;
+    }
+
+    /// What was asked has no answer.
+    pub(super) fn forget_conversations(&mut self) {
+        self.is_asking = false;
+    }
+
+    pub(super) fn due(&self) -> Option<Moment> {
+        let at = if self.is_asking { None } else { self.at };
+        let fetches = self.fetches.values().filter(|fetch| !fetch.is_under_way).filter_map(|fetch| fetch.at);
+        fetches.chain(at).chain(self.all_at).min()
+    }
+}
+
+impl Nimbus {
+    pub(super) fn wake_code(&mut self) {
+        if !self.presence.is_there() || self.code.is_unknown() {
+            // Asked again once both are so.
+            (self.code.at, self.code.all_at) = (None, None);
+            return;
+        }
+        let now = self.now.moment;
+        if self.code.all_at.is_none_or(|at| at <= now) {
+            self.code.all_at = Some(now + self.settings.code_sync_period);
+            self.code.stale.extend(self.code.keys.iter().cloned());
+            self.code.keys_are_stale(now);
+        }
+        let is_due = |fetch: &Fetch| !fetch.is_under_way && fetch.at.is_some_and(|at| at <= now);
+        let fetches = self.code.fetches.iter().filter(|(_, fetch)| is_due(fetch));
+        for key in fetches.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            if let Some(fetch) = self.code.fetches.get_mut(&key) {
+                fetch.at = None;
+            }
+            self.code.is_stale(key, now);
+        }
+        if !self.code.is_asking && self.code.at.is_some_and(|at| at <= now) {
+            self.ask_for_code();
+        }
+    }
+
+    fn ask_for_code(&mut self) {
+        self.code.at = None;
+        if self.code.are_keys_stale {
+            self.code.are_keys_stale = false;
+            self.code.is_asking = true;
+            self.say(|tree| async move { Said::Code(CodeSaid::Keys(tree.blob_keys(true).await)) });
+            return;
+        }
+        let keys: Vec<NodeName> = self.code.stale.iter().take(BLOBS_AT_ONCE).cloned().collect();
+        if keys.is_empty() {
+            return;
+        }
+        for key in &keys {
+            self.code.stale.remove(key);
+        }
+        self.code.is_asking = true;
+        self.say(|tree| async move {
+            let result = blob_states(&tree, keys.clone(), true).await;
+            Said::Code(CodeSaid::States { keys, result })
+        });
+    }
+
+    pub(super) fn hear_code(&mut self, said: CodeSaid) {
+        let now = self.now.moment;
+        match said {
+            CodeSaid::Keys(Ok(listing)) => {
+                self.code.is_asking = false;
+                self.code.troubles = 0;
+                self.note_skipped(listing.skipped);
+                let before = std::mem::take(&mut self.code.keys);
+                let held = self.code.held.get_or_insert_default();
+                let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(|held| !held.is_listed);
+                self.code.stale.extend(listing.found.iter().filter(|key| is_new(key)).cloned());
+                self.code.keys = listing.found.into_iter().collect();
+                self.code.at = Some(now);
+            }
+            CodeSaid::States { result: Ok(states), .. } => {
+                self.code.is_asking = false;
+                self.code.troubles = 0;
+                self.take_blob_states(states);
+                if !self.code.stale.is_empty() || self.code.are_keys_stale {
+                    self.code.at = Some(now);
+                }
+            }
+            CodeSaid::Keys(Err(trouble)) => {
+                self.code.are_keys_stale = true;
+                self.code_trouble(&trouble);
+            }
+            CodeSaid::States { keys, result: Err(trouble) } => {
+                self.code.stale.extend(keys);
+                self.code_trouble(&trouble);
+            }
+            CodeSaid::Listed { key, number, result } => match result {
+                Ok(()) => {
+                    let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
+                    if let Some(held) = held.filter(|held| held.number == number) {
+                        held.is_listed = true;
+                    }
+                    self.survey();
+                }
+                Err(trouble) => {
+                    self.code.stale.insert(key);
+                    self.code.troubles += 1;
+                    self.code.at = Some(now + self.settings.pause(self.code.troubles));
+                    self.note(format_args!("the tree cannot be told yet which code this nimbus holds: {trouble}"));
+                }
+            },
+        }
+    }
+
+    fn code_trouble(&mut self, trouble: &Trouble) {
+        self.code.is_asking = false;
+        self.code.troubles += 1;
+        self.code.at = Some(self.now.moment + self.settings.pause(self.code.troubles));
+        self.note(format_args!("which code there is cannot be read: {trouble}"));
+    }
+
+    /// Lists what is held and current, fetches what others have newer.
+    pub(super) fn take_blob_states(&mut self, states: Vec<BlobState>) {
+        let own = self.address().clone();
+        for state in states {
+            let number = self.code.number_of(&state.key);
+            let better = state.better_than(number, &own);
+            if !better.is_empty() {
+                let better: Vec<BlobHolder> = better.into_iter().cloned().collect();
+                self.fetch(state.key, &better);
+            } else if let Some(number) = number {
+                let is_listed = state.holders.contains(&BlobHolder { nimbus: own.clone(), version: number });
+                if is_listed {
+                    if let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) {
+                        held.is_listed = true;
+                    }
+                } else {
+                    self.list(state.key, number);
+                }
+            } else {
+                // Nobody holds it. Whoever comes with it is seen by the watch.
+                self.code.fetches.remove(&state.key);
+            }
+        }
+    }
+
+    /// Says in the tree that a content is held here.
+    fn list(&mut self, key: NodeName, number: u32) {
+        let Some(session) = self.usable() else { return };
+        let holder = BlobHolder { nimbus: self.address().clone(), version: number };
+        self.say(|tree| async move {
+            let result = tree.hold_blob(session, &key, &holder).await;
+            Said::Code(CodeSaid::Listed { key, number, result })
+        });
+    }
+
+    fn fetch(&mut self, key: NodeName, holders: &[BlobHolder]) {
+        let fetch =
+            self.code.fetches.entry(key.clone()).or_insert(Fetch { is_under_way: false, tries: 0, at: None });
+        if fetch.is_under_way || fetch.at.is_some() {
+            return;
+        }
+        // Another one each time, since one may be gone without the tree knowing it yet.
+        let holder = &holders[fetch.tries as usize % holders.len()];
+        fetch.is_under_way = true;
+        let (number, from) = (holder.version, holder.nimbus.clone());
+        self.effects.push(NimbusEffect::Code(CodeRequest::Fetch { key, number, from }));
+    }
+
+    pub(super) fn take_code_event(&mut self, event: CodeEvent) {
+        let now = self.now.moment;
+        match event {
+            CodeEvent::Held(blobs) => {
+                self.code.held.get_or_insert_default();
+                for blob in blobs {
+                    self.code.take(blob, false);
+                }
+                self.code.keys_are_stale(now);
+                self.look_at_standing();
+            }
+            CodeEvent::Fetched(blob) => {
+                self.code.fetches.remove(&blob.key);
+                let (key, number) = (blob.key.clone(), blob.number);
+                if self.code.number_of(&key).is_none_or(|held| held < number) {
+                    self.code.take(blob, false);
+                    self.list(key, number);
+                } else {
+                    self.code.is_stale(key, now);
+                }
+                self.want_round("code came");
+            }
+            CodeEvent::Failed { task: CodeTask::Fetch(key), why } => {
+                let pause = self.code.fetches.get_mut(&key).map(|fetch| {
+                    fetch.is_under_way = false;
+                    fetch.tries += 1;
+                    self.settings.pause(fetch.tries)
+                });
+                if let (Some(pause), Some(fetch)) = (pause, self.code.fetches.get_mut(&key)) {
+                    fetch.at = Some(now + pause);
+                }
+                self.note(format_args!("{key} cannot be fetched yet: {why}"));
+            }
+            CodeEvent::Removed { key } => {
+                self.code.held.get_or_insert_default().remove(&key);
+            }
+            CodeEvent::Failed { task: CodeTask::Remove(key), why } => {
+                // The clean-up comes by again.
+                self.note(format_args!("{key} cannot be removed yet: {why}"));
+            }
+            CodeEvent::Stored { topology } => self.submission_stored(&topology, Ok(())),
+            CodeEvent::Failed { task: CodeTask::Store(topology), why } => self.submission_stored(&topology, Err(why)),
+            CodeEvent::Replaced { key, number } => self.content_replaced(&key, Ok(number)),
+            CodeEvent::Failed { task: CodeTask::Replace(key), why } => self.content_replaced(&key, Err(why)),
+        }
+    }
+
+    /// A content that this nimbus made and stored itself.
+    pub(super) fn take_own_content(&mut self, blob: HeldBlob) {
+        self.code.keys.insert(blob.key.clone());
+        self.code.take_listed(blob);
+    }
+}
+
+impl CodeFailure {
+    /// Whether to try again brings nothing.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Upload(_))
+    }
+}
+
+/// The key of a blob of a topology.
+pub(super) fn blob_key(topology: &NodeName, blob: TopologyBlob) -> NodeName {
+    NodeName::new(&blob.key(topology.as_str())).expect("what may be the name of a node may be so with letters behind it")
+}
+
+/// The keys of all blobs of a topology.
+pub(super) fn topology_keys(topology: &NodeName) -> [NodeName; 3] {
+    TopologyBlob::ALL.map(|blob| blob_key(topology, blob))
+}
+
+/// What the tree says of blobs; with `watch` the next change of who holds one is told.
+pub(super) async fn blob_states(tree: &Tree, keys: Vec<NodeName>, watch: bool) -> Result<Vec<BlobState>, Trouble> {
+    let mut states = Vec::with_capacity(keys.len());
+    for key in keys {
+        let holders = tree.blob_holders(&key, watch).await?.found;
+        let highest = tree.blob_highest(&key).await?.value().and_then(|number| u32::try_from(number).ok());
+        states.push(BlobState { key, highest, holders });
+    }
+    Ok(states)
+}

@@ -1,0 +1,356 @@
+//! The queue for leadership, and what comes before one leads.
+//!
+//! Whoever is first in the queue leads once it holds the code of all topologies. What it lacks it fetches; if another
+//! candidate holds all of it, it goes behind that one instead, as Storm's does. Code that nobody holds must not keep a
+//! cluster without a leader for ever, as it does in Storm: after a while it leads without, and leaves that topology alone.
+//!
+//! Invariants: one place in the queue at a time; nothing is written as a leader before the survey of what is there, which
+//! comes behind everything that was written before. Errors: troubles are tried again.
+
+use std::collections::BTreeSet;
+
+use ringstorm_control::time::Moment;
+use ringstorm_records::payload::NimbusAddress;
+use ringstorm_records::records::StormBase;
+use ringstorm_records::znode::{Candidate, Node, NodeName};
+use ringstorm_store::cluster::{Candidacy, Leadership, Listing, Skipped, Standing, Tree, Trouble};
+use ringstorm_store::operation::Operation;
+use ringstorm_store::outcome::Outcome;
+use ringstorm_store::path::ZnodePath;
+use ringstorm_store::store::WatchEvent;
+
+use super::Nimbus;
+use super::acts::Acts;
+use super::clean_up::CleanUps;
+use super::code::{BlobState, blob_states, topology_keys};
+use super::rounds::Rounds;
+use super::said::{Said, TermSaid};
+use super::submission::Submissions;
+use super::term::{Lead, Term};
+use super::transitions::Delays;
+use crate::interface::Refusal;
+
+/// The place in the queue.
+#[derive(Debug, Default)]
+pub(super) struct Election {
+    /// How many places were asked for; each has another id.
+    places: u128,
+    /// How many terms this process has begun.
+    terms: u64,
+    /// The id of the place that was asked for.
+    id: Option<NodeName>,
+    candidacy: Option<Candidacy>,
+    /// The node that is watched.
+    watched: Option<ZnodePath>,
+    is_asking: bool,
+    /// Something changed while it was asking.
+    is_stale: bool,
+    troubles: u32,
+    at: Option<Moment>,
+}
+
+/// What a conversation has come to.
+#[derive(Debug)]
+pub(super) enum ElectionSaid {
+    Stood(Result<Candidacy, Trouble>),
+    Standing(Result<Standing, Trouble>),
+    SteppedDown(Result<(), Trouble>),
+}
+
+/// What was found by whoever is first in the queue.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// All topologies that can be read.
+    pub(super) bases: Vec<(NodeName, StormBase)>,
+    /// The blobs of all topologies.
+    pub(super) blobs: Vec<BlobState>,
+    /// Everybody in the queue.
+    pub(super) queue: Vec<(Candidate, NimbusAddress)>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Whoever is first in the queue and does not lead yet.
+#[derive(Debug)]
+pub(super) struct Gaining {
+    pub(super) term: u64,
+    pub(super) leadership: Leadership,
+    since: Moment,
+    troubles: u32,
+    is_asking: bool,
+    at: Option<Moment>,
+    /// What it waits for, as it was said last.
+    waits_for: BTreeSet<NodeName>,
+}
+
+impl Election {
+    /// Of an earlier session nothing is left.
+    pub(super) fn forget(&mut self) {
+        *self = Self { places: self.places, terms: self.terms, ..Self::default() };
+    }
+
+    /// What was asked has no answer.
+    pub(super) fn forget_conversations(&mut self) {
+        self.is_asking = false;
+    }
+
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.at
+    }
+}
+
+impl Gaining {
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.at
+    }
+}
+
+impl Nimbus {
+    pub(super) fn wake_election(&mut self) {
+        if self.election.at.is_some_and(|at| at <= self.now.moment) && self.presence.is_there() {
+            self.look_at_standing();
+        }
+    }
+
+    pub(super) fn watch_election(&mut self, event: &WatchEvent) {
+        if self.election.watched.as_ref() == Some(&event.path) {
+            self.look_at_standing();
+        }
+    }
+
+    /// Asks where this nimbus stands; queues up if it does not.
+    pub(super) fn look_at_standing(&mut self) {
+        if !self.presence.is_there() || self.code.is_unknown() {
+            return;
+        }
+        self.election.at = Some(self.now.moment + self.settings.standing_period);
+        if self.election.is_asking {
+            self.election.is_stale = true;
+            return;
+        }
+        self.election.is_asking = true;
+        self.election.is_stale = false;
+        if let Some(candidacy) = self.election.candidacy.clone() {
+            self.say(|tree| async move { Said::Election(ElectionSaid::Standing(tree.standing(&candidacy).await)) });
+        } else {
+            self.queue_up();
+        }
+    }
+
+    fn queue_up(&mut self) {
+        let Some(session) = self.usable() else { return };
+        let (random, places) = (self.identity.random, &mut self.election.places);
+        // The same id until it is known that the place was made.
+        let id = self.election.id.get_or_insert_with(|| {
+            *places += 1;
+            uuid(random.wrapping_add(*places))
+        });
+        let (id, address) = (id.clone(), self.identity.address.clone());
+        self.say(|tree| async move { Said::Election(ElectionSaid::Stood(tree.stand(session, &id, &address).await)) });
+    }
+
+    pub(super) fn hear_election(&mut self, said: ElectionSaid) {
+        self.election.is_asking = false;
+        match said {
+            ElectionSaid::Stood(Ok(candidacy)) => {
+                self.election.candidacy = Some(candidacy);
+                self.look_at_standing();
+            }
+            ElectionSaid::Standing(Ok(standing)) => self.take_standing(standing),
+            ElectionSaid::SteppedDown(Ok(())) => {
+                // Behind whoever can lead now.
+                self.election.candidacy = None;
+                self.election.id = None;
+                self.look_at_standing();
+            }
+            ElectionSaid::Stood(Err(trouble))
+            | ElectionSaid::Standing(Err(trouble))
+            | ElectionSaid::SteppedDown(Err(trouble)) => {
+                self.election.troubles += 1;
+                self.election.at = Some(self.now.moment + self.settings.pause(self.election.troubles));
+                self.note(format_args!("who leads is not known: {trouble}"));
+                return;
+            }
+        }
+        self.election.troubles = 0;
+        if self.election.is_stale {
+            self.look_at_standing();
+        }
+    }
+
+    fn take_standing(&mut self, standing: Standing) {
+        match standing {
+            Standing::Leads(leadership) => {
+                self.election.watched = Some(leadership.latch().clone());
+                if self.lead.leadership() != Some(&leadership) {
+                    self.end_term("it has another place in the queue");
+                    self.begin_to_gain(leadership);
+                }
+            }
+            Standing::Waits { before } => {
+                self.end_term("another nimbus is before it in the queue");
+                self.election.watched = Some(before);
+            }
+            Standing::Gone => {
+                self.end_term("its place in the queue is gone");
+                self.election.candidacy = None;
+                self.election.id = None;
+                self.look_at_standing();
+            }
+        }
+    }
+
+    fn begin_to_gain(&mut self, leadership: Leadership) {
+        self.election.terms += 1;
+        self.lead = Lead::Gaining(Gaining {
+            term: self.election.terms,
+            leadership,
+            since: self.now.moment,
+            troubles: 0,
+            is_asking: false,
+            at: None,
+            waits_for: BTreeSet::new(),
+        });
+        self.survey();
+    }
+
+    /// Looks at what a leader needs. Called again when code came, and from time to time.
+    pub(super) fn survey(&mut self) {
+        let Lead::Gaining(gaining) = &mut self.lead else { return };
+        if gaining.is_asking {
+            return;
+        }
+        gaining.is_asking = true;
+        gaining.at = None;
+        self.say_in_term(|tree| async move { TermSaid::Surveyed(survey(&tree).await.map(Box::new)) });
+    }
+
+    pub(super) fn hear_survey(&mut self, survey: Result<Box<Survey>, Trouble>) {
+        let Lead::Gaining(gaining) = &mut self.lead else { return };
+        gaining.is_asking = false;
+        match survey {
+            Err(trouble) => {
+                gaining.troubles += 1;
+                gaining.at = Some(self.now.moment + self.settings.pause(gaining.troubles));
+                self.note(format_args!("this nimbus is first in the queue and cannot lead yet: {trouble}"));
+            }
+            Ok(survey) => self.lead_or_fetch(*survey),
+        }
+    }
+
+    fn lead_or_fetch(&mut self, mut survey: Survey) {
+        let lacking: Vec<&BlobState> =
+            survey.blobs.iter().filter(|blob| !blob.is_current(self.code.number_of(&blob.key))).collect();
+        let lacking_keys: BTreeSet<_> = lacking.iter().map(|blob| blob.key.clone()).collect();
+        let is_held: Vec<bool> = lacking.iter().map(|blob| blob.newest(self.address()).is_some()).collect();
+        let skipped = std::mem::take(&mut survey.skipped);
+        self.note_skipped(skipped);
+        let Lead::Gaining(gaining) = &mut self.lead else { return };
+        gaining.troubles = 0;
+        let has_waited = self.now.moment.since(gaining.since) >= self.settings.lost_code_wait;
+        if lacking_keys.is_empty() || (has_waited && !is_held.contains(&true)) {
+            self.accept(survey);
+            return;
+        }
+        let is_new = gaining.waits_for != lacking_keys;
+        gaining.waits_for = lacking_keys.clone();
+        gaining.at = Some(self.now.moment + self.settings.replication_period);
+        let others = survey.queue.iter().map(|(_, address)| address);
+        let better = others.filter(|address| *address != self.address()).find(|address| holds_all(&survey.blobs, address));
+        if let Some(better) = better.cloned() {
+            self.step_down(&better);
+            return;
+        }
+        if is_new {
+            let keys = lacking_keys.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
+            self.note(format_args!("this nimbus is first in the queue and fetches code before it leads: {keys}"));
+        }
+        self.take_blob_states(survey.blobs);
+    }
+
+    fn step_down(&mut self, better: &NimbusAddress) {
+        let Some(candidacy) = self.election.candidacy.clone() else { return };
+        self.note(format_args!("this nimbus lacks code that {better} holds, and goes behind it in the queue"));
+        self.end_term("it went behind another nimbus in the queue");
+        self.election.is_asking = true;
+        self.say(|tree| async move { Said::Election(ElectionSaid::SteppedDown(tree.stand_down(&candidacy).await)) });
+    }
+
+    fn accept(&mut self, survey: Survey) {
+        let Lead::Gaining(gaining) = &self.lead else { return };
+        let (number, leadership) = (gaining.term, gaining.leadership.clone());
+        for key in &gaining.waits_for.clone() {
+            self.note(format_args!("nobody holds {key}; its topology is left alone until somebody does, or it is killed"));
+        }
+        self.note("this nimbus leads now");
+        self.lead = Lead::Leads(Box::new(Term {
+            number,
+            leadership,
+            submissions: Submissions::default(),
+            acts: Acts::default(),
+            delays: Delays::default(),
+            rounds: Rounds::default(),
+            clean_ups: CleanUps::default(),
+        }));
+        self.begin_term(&survey);
+    }
+
+    /// The words for whoever asks something of a leader, of a nimbus that is none.
+    pub(super) fn no_leader_words(&self) -> Option<Refusal> {
+        match self.lead {
+            Lead::Gaining(_) => Some(Refusal::TryAgain("this nimbus is taking the lead".into())),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a nimbus holds the newest content of each of these blobs.
+fn holds_all(blobs: &[BlobState], address: &NimbusAddress) -> bool {
+    blobs.iter().all(|blob| {
+        let held = blob.holders.iter().find(|holder| holder.nimbus == *address);
+        blob.is_current(held.map(|holder| holder.version))
+    })
+}
+
+async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
+    // Behind everything that an earlier leader wrote, and what this one wrote before an interruption.
+    let path = tree.path(&Node::Storms {});
+    match tree.asker().ask(Operation::Sync { path: path.clone() }).await {
+        Outcome::Done(_) => {}
+        Outcome::Failed(failure) => return Err(Trouble::Failed { path, condition: failure.condition }),
+        Outcome::Unknown(doubt) => return Err(Trouble::Unknown { path, doubt }),
+    }
+    let Listing { found: bases, skipped } = bases(tree).await?;
+    let keys: Vec<NodeName> = bases.iter().flat_map(|(topology, _)| topology_keys(topology)).collect();
+    let blobs = blob_states(tree, keys, false).await?;
+    let queue = tree.queue().await?;
+    let skipped = skipped.into_iter().chain(queue.skipped).collect();
+    Ok(Survey { bases, blobs, queue: queue.found, skipped })
+}
+
+/// All topologies with what is known of them.
+pub(super) async fn bases(tree: &Tree) -> Result<Listing<(NodeName, StormBase)>, Trouble> {
+    let records = tree.records::<StormBase>(&Node::Storms {}, false).await?;
+    let found = records.found.into_iter().filter_map(|(node, base, _)| match node {
+        Node::Storm { topology } => Some((topology, base)),
+        _ => None,
+    });
+    Ok(Listing { found: found.collect(), skipped: records.skipped })
+}
+
+/// A random number in the form of a UUID, as Curator names candidates.
+fn uuid(number: u128) -> NodeName {
+    let hex = format!("{number:032x}");
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    NodeName::new(&parts.join("-")).expect("digits and hyphens may be the name of a node")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_named_as_curator_does() {
+        assert_eq!(uuid(1).as_str(), "00000000-0000-0000-0000-000000000001");
+        assert_eq!(uuid(u128::MAX).as_str(), "ffffffff-ffff-ffff-ffff-ffffffffffff");
+    }
+}
