@@ -10,9 +10,15 @@ use std::time::Duration;
 
 use ringstorm_control::talks::{FromStore, ToStore};
 use ringstorm_control::time::{Moment, Now};
+use ringstorm_nimbus::{NimbusEffect, NimbusInput};
+use ringstorm_supervisor::supervisor::FoundWorker;
+use ringstorm_supervisor::{SupervisorEffect, SupervisorInput};
+use ringstorm_worker::{WorkerEffect, WorkerInput};
 
-use crate::brief::{brief_from_store, brief_to_store};
+use crate::brief::{brief_debug, brief_from_store, brief_to_store};
+use crate::checks::Mirror;
 use crate::random::Random;
+use crate::world::disk::Disk;
 
 /// What a process is, which decides what it may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +38,12 @@ pub enum Role {
 pub enum Input {
     /// By the tree.
     Store(FromStore),
+    /// What only a nimbus is told.
+    Nimbus(Box<NimbusInput>),
+    /// What only a supervisor is told.
+    Supervisor(Box<SupervisorInput>),
+    /// What only a worker is told.
+    Worker(Box<WorkerInput>),
 }
 
 /// What a process wants done.
@@ -41,6 +53,12 @@ pub enum Effect {
     Store(ToStore),
     /// A line for operators.
     Note(String),
+    /// What only a nimbus wants.
+    Nimbus(Box<NimbusEffect>),
+    /// What only a supervisor wants.
+    Supervisor(Box<SupervisorEffect>),
+    /// What only a worker wants.
+    Worker(Box<WorkerEffect>),
 }
 
 /// A state machine in the words of the world.
@@ -56,6 +74,8 @@ pub trait Actor {
 }
 
 /// What a process is born with.
+///
+/// Disks outlive processes; what runs on the host, too.
 pub struct Birth<'a> {
     /// Which life of it this is, from 1.
     pub life: u64,
@@ -63,15 +83,24 @@ pub struct Birth<'a> {
     pub now: Now,
     /// Chance, for random texts and numbers.
     pub random: &'a mut Random,
+    /// What is on its disk.
+    pub disk: &'a Disk,
+    /// The workers that it started in earlier lives and that still run.
+    pub found: Vec<FoundWorker>,
+    /// What the tree says of topologies.
+    pub mirror: &'a Mirror,
 }
 
-/// Makes the actor of a process, at each of its starts.
-pub type Factory = Rc<dyn Fn(Birth<'_>) -> Box<dyn Actor>>;
+/// Makes the actor of a process, at each of its starts; `None` if it ends at once.
+pub type Factory = Rc<dyn Fn(Birth<'_>) -> Option<Box<dyn Actor>>>;
 
 impl fmt::Display for Input {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(said) => formatter.write_str(&brief_from_store(said)),
+            Self::Nimbus(it) => write!(formatter, "<- {}", brief_debug(it)),
+            Self::Supervisor(it) => write!(formatter, "<- {}", brief_debug(it)),
+            Self::Worker(it) => write!(formatter, "<- {}", brief_debug(it)),
         }
     }
 }
@@ -81,6 +110,9 @@ impl fmt::Display for Effect {
         match self {
             Self::Store(asked) => formatter.write_str(&brief_to_store(asked)),
             Self::Note(line) => write!(formatter, "notes: {line}"),
+            Self::Nimbus(it) => formatter.write_str(&brief_debug(it)),
+            Self::Supervisor(it) => formatter.write_str(&brief_debug(it)),
+            Self::Worker(it) => formatter.write_str(&brief_debug(it)),
         }
     }
 }

@@ -82,3 +82,13 @@ pub fn brief_from_store(said: &FromStore) -> String {
         },
     }
 }
+
+/// Anything else, cut where it gets long.
+pub fn brief_debug(value: &impl std::fmt::Debug) -> String {
+    const CHARACTERS_MAX: usize = 240;
+    let text = format!("{value:?}");
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

@@ -37,6 +37,16 @@ pub fn check(mirror: &Mirror, seen: Seen<'_>) -> Result<(), Violation> {
     Err(Violation::new(LAW, message))
 }
 
+/// Looks at a blob that a nimbus is about to remove from its disk.
+///
+/// # Errors
+/// Its topology lives.
+pub fn check_blob(mirror: &Mirror, who: &str, key: &NodeName) -> Result<(), Violation> {
+    let topology = topology_of_blob(key);
+    let Some(base) = topology.and_then(|topology| mirror.bases.get(&topology)) else { return Ok(()) };
+    Err(Violation::new(LAW, format!("{who} removes {key} from its disk, and {} is {:?}", base.name, base.status)))
+}
+
 /// To which topology something belongs that must not be removed while that lives.
 fn topology_of(node: &Node) -> Option<NodeName> {
     match node {

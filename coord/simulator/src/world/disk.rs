@@ -1,0 +1,21 @@
+//! What a process has on its disk. It outlives the process.
+//!
+//! Threading: plain data.
+
+use std::collections::BTreeMap;
+
+use ringstorm_nimbus::interface::HeldBlob;
+use ringstorm_records::znode::NodeName;
+use ringstorm_supervisor::LocalState;
+use ringstorm_supervisor::events::WorkerTimeouts;
+
+/// A disk.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    /// The blobs of a nimbus.
+    pub blobs: BTreeMap<NodeName, HeldBlob>,
+    /// What a supervisor remembers.
+    pub local_state: LocalState,
+    /// The code of topologies that a supervisor has.
+    pub code: BTreeMap<String, WorkerTimeouts>,
+}
