@@ -37,6 +37,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
         ]),
     ),
     ("ringstorm-simulator", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
+    ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -69,6 +70,7 @@ const PURE: &[&str] = &[
     "ringstorm-store",
     "ringstorm-control",
     "ringstorm-nimbus",
+    "ringstorm-supervisor",
 ];
 
 /// Packages that do I/O or lead to it.

@@ -1,0 +1,505 @@
+//! One slot: Storm's slot states, as a pure machine.
+//!
+//! | Storm's state | here |
+//! | --- | --- |
+//! | `EMPTY` | [`State::Vacant`], nothing to do |
+//! | `WAITING_FOR_BLOB_LOCALIZATION`, `WAITING_FOR_BLOB_UPDATE` | [`State::Vacant`], the code is missing |
+//! | `WAITING_FOR_WORKER_START` | [`State::Starting`] |
+//! | `RUNNING` | [`State::Running`] |
+//! | `KILL`, `KILL_AND_RELAUNCH`, `KILL_BLOB_UPDATE` | [`State::Stopping`], by [`Reason`] |
+//! | none | [`State::Vacant`], a pause after a worker that died soon, or a slot that is withdrawn |
+//!
+//! What follows a process that has ended is not fixed when it is stopped, as in Storm, but follows from what is wanted
+//! when it is gone.
+//!
+//! Invariants: there is one process at most, and it is the one in the state. Each start has a higher incarnation than
+//! all before. While the slot may not act, it starts and stops nothing, but takes in what happens. Threading: plain
+//! data. Errors: a worker that dies is started again, with pauses; a slot that cannot start anything is withdrawn for a
+//! while.
+
+mod process;
+mod restarts;
+
+use std::collections::BTreeMap;
+
+use ringstorm_control::time::{Moment, Now};
+
+pub use process::Process;
+
+use crate::events::{Exit, ProcessEvent, StartFailure, StopHow, WorkerTimeouts};
+use crate::local_state::{INCARNATION_MAX, RunningWorker, SlotState};
+use crate::plants::{Plant, Plants};
+use crate::settings::Settings;
+use crate::share::Share;
+use crate::stopping::Stopping;
+use restarts::{Ended, Restarts, Withdrawal};
+
+/// A slot.
+#[derive(Debug)]
+pub struct Slot {
+    port: u16,
+    last_incarnation: u64,
+    /// `None` while it is not known.
+    wanted: Option<Wanted>,
+    state: State,
+    restarts: Restarts,
+    withdrawal: Withdrawal,
+    ended: Ended,
+}
+
+/// What the newest assignment wants of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// To run this.
+    Run(Share),
+}
+
+/// What a slot does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is no process.
+    Vacant(Vacancy),
+    /// A process was started and has not come up.
+    Starting(Process),
+    /// A process has come up.
+    Running(Process),
+    /// A process is being ended.
+    Stopping {
+        /// It.
+        process: Process,
+        /// Why.
+        reason: Reason,
+        /// How far that is.
+        #[doc(hidden)]
+        stopping: StoppingState,
+    },
+}
+
+/// Why there is no process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vacancy {
+    /// None is wanted, or that is not known, or the slot may not act.
+    Empty,
+    /// Another process that must go first lives in the slot.
+    Occupied,
+    /// The slot is withdrawn.
+    Withdrawn,
+    /// The worker died soon after its start.
+    BackingOff,
+    /// The topology's code is fetched.
+    BlobLocalization,
+    /// The topology's code is fetched anew.
+    BlobUpdate,
+}
+
+/// Why a process is being ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The slot is to run something else, or nothing.
+    AssignmentChanged,
+    /// It does not work, and is to be started again.
+    Relaunch,
+    /// Its topology's code changed.
+    CodeChanged,
+}
+
+/// How far the end of a process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoppingState(Stopping);
+
+/// What a slot is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotInput {
+    /// Nothing but the time.
+    Time,
+    /// What the newest assignment wants.
+    Want(Wanted),
+    /// Something of its process. What is of another one is passed over.
+    Process(ProcessEvent),
+    /// The code of a topology changed.
+    CodeChanged(String),
+    /// Whoever hears the beats has heard nothing for a while: no silence so far counts.
+    SilenceIsExcused,
+}
+
+/// What a slot wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotAction {
+    /// Start a worker, once the incarnation is saved.
+    Start {
+        /// Its incarnation.
+        incarnation: u64,
+        /// What it runs.
+        share: Share,
+    },
+    /// End a worker.
+    Stop {
+        /// Its incarnation.
+        incarnation: u64,
+        /// How.
+        how: StopHow,
+    },
+    /// A line for operators.
+    Note(String),
+}
+
+/// What a slot must know besides itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The time.
+    pub now: Now,
+    /// How to behave.
+    pub settings: &'a Settings,
+    /// Whether anything may be started or stopped.
+    pub may_act: bool,
+    /// Whether no process other than the slot's own lives in it.
+    pub is_free: bool,
+    /// The topologies whose code is here.
+    pub code: &'a BTreeMap<String, WorkerTimeouts>,
+    /// Rules that are broken on purpose.
+    pub plants: &'a Plants,
+}
+
+impl Slot {
+    /// A slot, as it was left by the daemon before, with the worker that was found running and is adopted, if any.
+    pub fn new(port: u16, last_incarnation: u64, adopted: Option<Process>) -> Self {
+        let last_incarnation = adopted.iter().map(Process::incarnation).fold(last_incarnation, u64::max);
+        Self {
+            port,
+            last_incarnation: last_incarnation.min(INCARNATION_MAX),
+            wanted: None,
+            state: adopted.map_or(State::Vacant(Vacancy::Empty), State::Running),
+            restarts: Restarts::default(),
+            withdrawal: Withdrawal::default(),
+            ended: Ended::default(),
+        }
+    }
+
+    /// A worker with this incarnation was seen in the slot: the next one will have a higher one.
+    pub fn saw(&mut self, incarnation: u64) {
+        if incarnation <= INCARNATION_MAX {
+            self.last_incarnation = self.last_incarnation.max(incarnation);
+        }
+    }
+
+    /// Takes an input, and does what is due.
+    pub fn handle(&mut self, around: Surroundings<'_>, input: SlotInput) -> Vec<SlotAction> {
+        let mut actions = Vec::new();
+        match input {
+            SlotInput::Time => {}
+            SlotInput::Want(wanted) => self.want(wanted),
+            SlotInput::Process(event) => self.take(around, event, &mut actions),
+            SlotInput::CodeChanged(topology) => {
+                if let Some(process) = self.process_mut().filter(|process| process.share().topology == topology) {
+                    process.code_changed();
+                }
+            }
+            SlotInput::SilenceIsExcused => {
+                if let Some(process) = self.process_mut() {
+                    process.excuse(around.now.moment);
+                }
+            }
+        }
+        self.settle(around, &mut actions);
+        actions
+    }
+
+    /// When it has something to do.
+    pub fn wake_at(&self, settings: &Settings, may_act: bool) -> Option<Moment> {
+        let due = match &self.state {
+            State::Vacant(Vacancy::BackingOff) => Some(self.restarts.not_before()),
+            State::Vacant(_) => None,
+            State::Starting(process) => Some(process.start_deadline(settings)),
+            State::Running(process) => Some(process.silence_deadline(settings)),
+            State::Stopping { stopping, .. } => Some(stopping.0.next()),
+        };
+        due.filter(|_| may_act).into_iter().chain(self.withdrawal.until()).min()
+    }
+
+    /// What it does.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Its process, if there is one.
+    pub fn process(&self) -> Option<&Process> {
+        match &self.state {
+            State::Vacant(_) => None,
+            State::Starting(process) | State::Running(process) | State::Stopping { process, .. } => Some(process),
+        }
+    }
+
+    /// What it should run, as far as that is known.
+    pub fn wanted(&self) -> Option<&Wanted> {
+        self.wanted.as_ref()
+    }
+
+    /// The topology whose code it waits for.
+    pub fn waits_for_code_of(&self) -> Option<&str> {
+        match (&self.state, &self.wanted) {
+            (State::Vacant(Vacancy::BlobLocalization | Vacancy::BlobUpdate), Some(Wanted::Run(share))) => {
+                Some(&share.topology)
+            }
+            _ => None,
+        }
+    }
+
+    /// Why nothing should be given to it, if so.
+    pub fn withdrawn_because(&self) -> Option<&str> {
+        self.withdrawal.why()
+    }
+
+    /// Whether a process of the slot is known to have ended.
+    pub fn has_ended(&self, incarnation: u64) -> bool {
+        self.ended.has(incarnation)
+    }
+
+    /// What is to be remembered of it.
+    pub fn saved(&self) -> SlotState {
+        let running = self.process().map(|process| RunningWorker {
+            incarnation: process.incarnation(),
+            pid: process.pid(),
+            share: process.share().clone(),
+        });
+        SlotState { last_incarnation: self.last_incarnation, running }
+    }
+
+    fn process_mut(&mut self) -> Option<&mut Process> {
+        match &mut self.state {
+            State::Vacant(_) => None,
+            State::Starting(process) | State::Running(process) | State::Stopping { process, .. } => Some(process),
+        }
+    }
+
+    fn want(&mut self, wanted: Wanted) {
+        let topology = |wanted: &Wanted| match wanted {
+            Wanted::Nothing => None,
+            Wanted::Run(share) => Some(share.topology.clone()),
+        };
+        if self.wanted.as_ref().and_then(topology) != topology(&wanted) {
+            // Another topology has not deserved the pauses of this one.
+            self.restarts = Restarts::default();
+        }
+        self.wanted = Some(wanted);
+    }
+
+    fn take(&mut self, around: Surroundings<'_>, event: ProcessEvent, actions: &mut Vec<SlotAction>) {
+        let (_, incarnation) = event.process();
+        let is_of_it = self.process().is_some_and(|process| process.incarnation() == incarnation);
+        if !is_of_it {
+            return;
+        }
+        match event {
+            ProcessEvent::Started { pid, .. } => self.process_mut().into_iter().for_each(|it| it.started(pid)),
+            ProcessEvent::Ready { .. } | ProcessEvent::Beat { .. } => self.beat(around.now.moment),
+            ProcessEvent::Stale { newest, .. } => self.stale(around, newest, actions),
+            ProcessEvent::Exited { how, .. } => self.exited(around, how, actions),
+            ProcessEvent::StartFailed { kind, why, .. } => self.start_failed(around, kind, &why, actions),
+        }
+    }
+
+    fn beat(&mut self, now: Moment) {
+        self.state = match std::mem::replace(&mut self.state, State::Vacant(Vacancy::Empty)) {
+            State::Starting(mut process) => {
+                process.ready(now);
+                self.withdrawal.worker_came_up();
+                State::Running(process)
+            }
+            State::Running(mut process) => {
+                process.beat(now);
+                State::Running(process)
+            }
+            other => other,
+        };
+    }
+
+    fn stale(&mut self, around: Surroundings<'_>, newest: u64, actions: &mut Vec<SlotAction>) {
+        if newest > INCARNATION_MAX {
+            let line =
+                format!("slot {}: {newest} is no incarnation; what its worker was told is passed over", self.port);
+            actions.push(SlotAction::Note(line));
+            return;
+        }
+        self.saw(newest);
+        if around.may_act && matches!(self.state, State::Starting(_) | State::Running(_)) {
+            let line = format!("peers know of incarnation {newest}; it is started again with a higher one");
+            self.note(&line, actions);
+            self.stop(around, Reason::Relaunch, StopHow::Kill, actions);
+        }
+    }
+
+    fn exited(&mut self, around: Surroundings<'_>, how: Exit, actions: &mut Vec<SlotAction>) {
+        let Some((process, reason)) = self.end() else { return };
+        if matches!(reason, None | Some(Reason::Relaunch)) {
+            self.died(around, &process, &how.to_string(), actions);
+        }
+        if reason == Some(Reason::CodeChanged) {
+            self.state = State::Vacant(Vacancy::BlobUpdate);
+        }
+    }
+
+    fn start_failed(&mut self, around: Surroundings<'_>, kind: StartFailure, why: &str, actions: &mut Vec<SlotAction>) {
+        let Some((process, reason)) = self.end() else { return };
+        if reason.is_some() {
+            return;
+        }
+        self.died(around, &process, &format!("did not start: {kind}: {why}"), actions);
+        let is_of_slot = kind != StartFailure::Other;
+        if is_of_slot && self.withdrawal.start_failed(around.now.moment, around.settings, &format!("{kind}: {why}")) {
+            let for_secs = self.withdrawal.until().map_or(0, |until| until.since(around.now.moment).as_secs());
+            let line = format!("slot {} is withdrawn for {for_secs} s, since {kind}: {why}", self.port);
+            actions.push(SlotAction::Note(line));
+        }
+    }
+
+    /// The process is gone. It, and why it was ended, if it was.
+    fn end(&mut self) -> Option<(Process, Option<Reason>)> {
+        let (process, reason) = match std::mem::replace(&mut self.state, State::Vacant(Vacancy::Empty)) {
+            State::Vacant(vacancy) => {
+                self.state = State::Vacant(vacancy);
+                return None;
+            }
+            State::Starting(process) | State::Running(process) => (process, None),
+            State::Stopping { process, reason, .. } => (process, Some(reason)),
+        };
+        self.ended.add(process.incarnation());
+        self.withdrawal.process_ended();
+        Some((process, reason))
+    }
+
+    fn died(&mut self, around: Surroundings<'_>, process: &Process, how: &str, actions: &mut Vec<SlotAction>) {
+        let now = around.now.moment;
+        self.restarts.died(now, process.ran(now), around.settings);
+        let (topology, incarnation) = (&process.share().topology, process.incarnation());
+        let pause = self.restarts.not_before().since(now);
+        let next = if pause.is_zero() { "at once".to_owned() } else { format!("in {} s", pause.as_secs_f32()) };
+        let port = self.port;
+        let line = format!(
+            "slot {port}: the worker of {topology} (incarnation {incarnation}) {how}; if it is still wanted, it is \
+             started again {next}"
+        );
+        actions.push(SlotAction::Note(line));
+    }
+
+    /// Goes on until nothing more is due.
+    fn settle(&mut self, around: Surroundings<'_>, actions: &mut Vec<SlotAction>) {
+        let now = around.now.moment;
+        if self.withdrawal.is_over(now) {
+            actions.push(SlotAction::Note(format!("slot {} is in service again", self.port)));
+        }
+        if !around.may_act {
+            return;
+        }
+        match &mut self.state {
+            State::Vacant(_) => self.fill(around, actions),
+            State::Starting(process) | State::Running(process) => {
+                let is_wanted = self.wanted.as_ref().is_none_or(|wanted| wanted.is_for(process.share()));
+                let is_outdated = process.is_outdated();
+                let late = process.lateness(now, around.settings);
+                if !is_wanted {
+                    self.stop(around, Reason::AssignmentChanged, StopHow::Ask, actions);
+                } else if is_outdated {
+                    self.stop(around, Reason::CodeChanged, StopHow::Ask, actions);
+                } else if let Some(late) = late {
+                    self.note(&late, actions);
+                    self.stop(around, Reason::Relaunch, StopHow::Kill, actions);
+                }
+            }
+            State::Stopping { process, stopping, .. } => {
+                let incarnation = process.incarnation();
+                if let Some(how) = stopping.0.step(now, around.settings) {
+                    actions.push(SlotAction::Stop { incarnation, how });
+                }
+                if stopping.0.is_stuck(now, around.settings) && self.withdrawal.process_is_stuck() {
+                    self.note("does not die although it was killed; its slot is withdrawn until it does", actions);
+                }
+            }
+        }
+    }
+
+    /// Starts what is wanted, if nothing is in the way.
+    fn fill(&mut self, around: Surroundings<'_>, actions: &mut Vec<SlotAction>) {
+        let State::Vacant(before) = self.state else { return };
+        let Some(Wanted::Run(share)) = &self.wanted else {
+            self.state = State::Vacant(Vacancy::Empty);
+            return;
+        };
+        let in_the_way = if !around.is_free {
+            Some(Vacancy::Occupied)
+        } else if self.withdrawal.why().is_some() {
+            Some(Vacancy::Withdrawn)
+        } else if around.now.moment < self.restarts.not_before() {
+            Some(Vacancy::BackingOff)
+        } else if around.code.contains_key(&share.topology) {
+            None
+        } else if before == Vacancy::BlobUpdate {
+            Some(Vacancy::BlobUpdate)
+        } else {
+            Some(Vacancy::BlobLocalization)
+        };
+        if let Some(vacancy) = in_the_way {
+            self.state = State::Vacant(vacancy);
+            return;
+        }
+        let share = share.clone();
+        let timeouts = around.code.get(&share.topology).copied().unwrap_or_default();
+        let incarnation = self.next_incarnation(around);
+        self.last_incarnation = incarnation;
+        self.state = State::Starting(Process::starting(incarnation, share.clone(), timeouts, around.now.moment));
+        actions.push(SlotAction::Start { incarnation, share });
+    }
+
+    fn next_incarnation(&self, around: Surroundings<'_>) -> u64 {
+        if around.plants.has(Plant::OldIncarnationReused) && self.last_incarnation > 0 {
+            return self.last_incarnation;
+        }
+        let wall = u64::try_from(around.now.wall.as_micros()).unwrap_or(u64::MAX).min(INCARNATION_MAX - 1);
+        self.last_incarnation.max(wall).saturating_add(1)
+    }
+
+    fn stop(&mut self, around: Surroundings<'_>, reason: Reason, how: StopHow, actions: &mut Vec<SlotAction>) {
+        self.state = match std::mem::replace(&mut self.state, State::Vacant(Vacancy::Empty)) {
+            State::Starting(process) | State::Running(process) => {
+                actions.push(SlotAction::Stop { incarnation: process.incarnation(), how });
+                let stopping = StoppingState(Stopping::begin(around.now.moment, around.settings));
+                State::Stopping { process, reason, stopping }
+            }
+            other => other,
+        };
+    }
+
+    fn note(&self, what: &str, actions: &mut Vec<SlotAction>) {
+        let Some(process) = self.process() else { return };
+        let (port, topology, incarnation) = (self.port, &process.share().topology, process.incarnation());
+        let line = format!("slot {port}: the worker of {topology} (incarnation {incarnation}): {what}");
+        actions.push(SlotAction::Note(line));
+    }
+}
+
+impl Wanted {
+    /// Whether it is to run just that.
+    fn is_for(&self, share: &Share) -> bool {
+        matches!(self, Self::Run(wanted) if wanted == share)
+    }
+}
+
+impl State {
+    /// Storm's name of the state, or that of one of ours.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Vacant(Vacancy::Empty) => "EMPTY",
+            Self::Vacant(Vacancy::Occupied) => "WAITING_FOR_OTHER_PROCESS",
+            Self::Vacant(Vacancy::Withdrawn) => "WITHDRAWN",
+            Self::Vacant(Vacancy::BackingOff) => "BACKING_OFF",
+            Self::Vacant(Vacancy::BlobLocalization) => "WAITING_FOR_BLOB_LOCALIZATION",
+            Self::Vacant(Vacancy::BlobUpdate) => "WAITING_FOR_BLOB_UPDATE",
+            Self::Starting(_) => "WAITING_FOR_WORKER_START",
+            Self::Running(_) => "RUNNING",
+            Self::Stopping { reason: Reason::AssignmentChanged, .. } => "KILL",
+            Self::Stopping { reason: Reason::Relaunch, .. } => "KILL_AND_RELAUNCH",
+            Self::Stopping { reason: Reason::CodeChanged, .. } => "KILL_BLOB_UPDATE",
+        }
+    }
+}
