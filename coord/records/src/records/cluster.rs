@@ -1,7 +1,8 @@
 //! What the daemons keep in ZooKeeper and report to each other: bases, assignments, supervisors, heartbeats, keys.
 //!
 //! Source: `storm.thrift` of Storm 2.8.2 and the records of a cluster of that version; the meaning of fields from its
-//! Java code. One field is not Storm's: [`Assignment::version`].
+//! Java code. Three fields are not Storm's: [`Assignment::version`], [`Assignment::slot_cores`] and
+//! [`ClusterWorkerHeartbeat::version`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,6 +62,9 @@ records! {
         /// Ringstorm's, not Storm's: readers of Storm skip it. Each assignment of a topology has a higher version than
         /// the ones before, so that workers can tell the newer of two.
         1001: version as "assignment version": Option<i64>,
+        /// Ringstorm's too. Supervisor ids and how many cores each slot of theirs has, as long as this topology is there.
+        /// So each worker knows the cores of the others; one that is not listed has one.
+        1002: slot_cores as "slot cores": Option<BTreeMap<String, i64>>,
     }
 
     /// What nimbus knows of a topology besides its code, configuration and assignment.
@@ -120,6 +124,9 @@ records! {
         /// Seconds since 1970. Storm 3.0 writes an i64 here, which Storm 2.8 cannot read either.
         3: time_secs: i32,
         4: uptime_secs: i32,
+        /// Ringstorm's, not Storm's: readers of Storm skip it. The version of the assignment that the worker runs, so
+        /// that a leader can go above it also where the assignment itself is an older one or gone.
+        1001: version as "assignment version": Option<i64>,
     }
 
     /// A worker's heartbeat on the nimbus port.

@@ -13,15 +13,19 @@ mod samples;
 use oracle::{hex, oracle};
 use ringstorm_records::nimbus::{METHODS, MethodType, NimbusCall};
 use ringstorm_records::payload::{self, NimbusAddress, NimbusInfo};
-use ringstorm_records::records::Assignment;
+use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat};
 use ringstorm_records::thrift::message::{Head, MessageKind};
 use ringstorm_records::thrift::{EnumSchema, FieldSchema, Record, RecordType, Schema, Type};
 use ringstorm_records::{records, render};
 use samples::{bytes_of, full, full_members};
 use serde_json::Value;
 
-/// The one field that is not Storm's: its record, its id, its name.
-const OURS: (&str, i16, &str) = ("Assignment", 1001, "assignment version");
+/// The fields that are not Storm's: record, id, name. No field of Storm's has one of these names.
+const OURS: [(&str, i16, &str); 3] = [
+    ("Assignment", 1001, "assignment version"),
+    ("Assignment", 1002, "slot cores"),
+    ("ClusterWorkerHeartbeat", 1001, "assignment version"),
+];
 
 fn type_text(of: Type) -> String {
     match of {
@@ -46,7 +50,7 @@ fn field_text(field: &FieldSchema) -> String {
 
 /// A definition as the oracle prints it.
 fn schema_text(schema: &Schema) -> String {
-    let fields = schema.fields.iter().filter(|field| (schema.name, field.id, field.name) != OURS);
+    let fields = schema.fields.iter().filter(|field| !OURS.contains(&(schema.name, field.id, field.name)));
     let fields: Vec<String> = fields.map(field_text).collect();
     format!("{} {{{}}}", if schema.is_union { "union" } else { "struct" }, fields.join(", "))
 }
@@ -141,7 +145,11 @@ fn storm_reads_every_record_that_is_written_and_writes_the_same() {
 /// Takes away what Storm's readers skip; whether there was any.
 fn drop_ours(value: &mut Value) -> bool {
     let (mut was_there, inner): (bool, Vec<&mut Value>) = match value {
-        Value::Object(fields) => (fields.shift_remove(OURS.2).is_some(), fields.values_mut().collect()),
+        Value::Object(fields) => {
+            let mut was_there = false;
+            OURS.iter().for_each(|(_, _, name)| was_there |= fields.shift_remove(*name).is_some());
+            (was_there, fields.values_mut().collect())
+        }
         Value::Array(elements) => (false, elements.iter_mut().collect()),
         _ => (false, Vec::new()),
     };
@@ -152,12 +160,24 @@ fn drop_ours(value: &mut Value) -> bool {
 }
 
 #[test]
-fn storm_skips_the_assignment_version() {
-    let assignment = Assignment { master_code_dir: "d".into(), version: Some(5), ..Assignment::default() };
-    assert!(render::record(&assignment).get(OURS.2).is_some() && Assignment::SCHEMA.field(OURS.1).is_some());
-    let Some(answers) = oracle(&[format!("read\tAssignment\t{}", hex(&payload::encode(&assignment)))]) else { return };
-    let read: Value = serde_json::from_str(&answers[0]).unwrap();
-    assert_eq!((&read["master_code_dir"], read.get(OURS.2)), (&Value::from("d"), None));
+fn storm_skips_what_is_not_storms() {
+    let cores = Some([("node".to_owned(), 4)].into());
+    let assignment =
+        Assignment { master_code_dir: "d".into(), version: Some(5), slot_cores: cores, ..Assignment::default() };
+    let beat = ClusterWorkerHeartbeat { storm_id: "t".into(), version: Some(5), ..ClusterWorkerHeartbeat::default() };
+    let requests = [
+        format!("read\tAssignment\t{}", hex(&payload::encode(&assignment))),
+        format!("read\tClusterWorkerHeartbeat\t{}", hex(&payload::encode(&beat))),
+    ];
+    let shown = [("Assignment", render::record(&assignment)), ("ClusterWorkerHeartbeat", render::record(&beat))];
+    for (record, _, name) in OURS {
+        assert!(shown.iter().any(|(of, fields)| *of == record && fields.get(name).is_some()), "{record} {name}");
+    }
+    let Some(answers) = oracle(&requests) else { return };
+    for ((_, mut ours), answer) in shown.into_iter().zip(&answers) {
+        assert!(drop_ours(&mut ours));
+        assert_eq!(serde_json::from_str::<Value>(answer).unwrap(), ours);
+    }
 }
 
 /// A message of a method: a call with all arguments, or an answer with all of its result.

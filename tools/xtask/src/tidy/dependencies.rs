@@ -38,6 +38,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ),
     ("ringstorm-simulator", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
+    ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -71,6 +72,7 @@ const PURE: &[&str] = &[
     "ringstorm-control",
     "ringstorm-nimbus",
     "ringstorm-supervisor",
+    "ringstorm-round",
 ];
 
 /// Packages that do I/O or lead to it.
