@@ -3,8 +3,10 @@
 //! Threading: plain data.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ringstorm_nimbus::interface::HeldBlob;
+use ringstorm_nimbus::interface::{Conf, HeldBlob};
+use ringstorm_records::records::StormTopology;
 use ringstorm_records::znode::NodeName;
 use ringstorm_supervisor::LocalState;
 use ringstorm_supervisor::events::WorkerTimeouts;
@@ -17,5 +19,16 @@ pub struct Disk {
     /// What a supervisor remembers.
     pub local_state: LocalState,
     /// The code of topologies that a supervisor has.
-    pub code: BTreeMap<String, WorkerTimeouts>,
+    pub code: BTreeMap<String, Code>,
+}
+
+/// The code of a topology, with a supervisor.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// What it says of its workers.
+    pub timeouts: WorkerTimeouts,
+    /// What the topology is.
+    pub topology: Arc<StormTopology>,
+    /// Its configuration.
+    pub conf: Arc<Conf>,
 }
