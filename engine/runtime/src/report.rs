@@ -1,6 +1,5 @@
 //! What came of a run: how it ended, what was left, the errors, the counters.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::metrics::{CoreSnapshot, MetricsHistory, TopologyMetrics};
@@ -97,44 +96,5 @@ impl RunReport {
         let mut history = MetricsHistory::new();
         history.record(self.elapsed, self.snapshots.iter().cloned());
         history.metrics()
-    }
-}
-
-/// Storm's throttling of error reports: so many per interval and task.
-#[derive(Debug)]
-pub(crate) struct Throttle {
-    per_interval: u32,
-    interval: Duration,
-    seen: BTreeMap<(String, u32), (Duration, u32)>,
-}
-
-impl Throttle {
-    pub(crate) fn new(per_interval: u32, interval: Duration) -> Self {
-        Self { per_interval, interval, seen: BTreeMap::new() }
-    }
-
-    /// Whether a report at `now` (since the start of the run) is let through. As in Storm the count starts again when
-    /// the interval has passed at the next report.
-    pub(crate) fn admits(&mut self, component: &str, task: u32, now: Duration) -> bool {
-        let entry = self.seen.entry((component.to_owned(), task)).or_insert((now, 0));
-        if now.saturating_sub(entry.0) > self.interval {
-            *entry = (now, 0);
-        }
-        entry.1 += 1;
-        entry.1 <= self.per_interval
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn throttle_lets_a_number_through_per_interval_and_task() {
-        let mut throttle = Throttle::new(2, Duration::from_secs(10));
-        let at = |throttle: &mut Throttle, task, seconds| throttle.admits("a", task, Duration::from_secs(seconds));
-        assert!(at(&mut throttle, 1, 0) && at(&mut throttle, 1, 1) && !at(&mut throttle, 1, 2));
-        assert!(at(&mut throttle, 2, 2));
-        assert!(at(&mut throttle, 1, 11) && at(&mut throttle, 1, 12) && !at(&mut throttle, 1, 13));
     }
 }

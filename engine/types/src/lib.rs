@@ -19,6 +19,8 @@ pub mod assignment;
 pub mod config;
 pub mod cpus;
 pub mod describe;
+pub mod fnv;
+pub mod generations;
 pub mod graph;
 pub mod id;
 mod names;
@@ -26,6 +28,7 @@ pub mod numbering;
 pub mod placement;
 #[cfg(test)]
 mod testing;
+pub mod throttle;
 pub mod topology;
 pub mod validate;
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 use ringstorm_net::{Keeper, KeeperEvent, Lost};
 use ringstorm_protocol::handshake::Secret;
 use ringstorm_types::assignment::Assignment;
+use ringstorm_types::generations::Generations;
 
 use crate::api::builder::BuiltTopology;
 use crate::clock;
@@ -260,12 +261,13 @@ impl Agent {
     fn reassign(&mut self, mut assignment: Assignment) -> Option<&'static str> {
         let own = self.blueprint.own_number();
         // Older than what another worker runs is out of date too: where it came from lags, or was set back.
-        let newest = self.assignment.version.max(self.peers.newest_version());
-        if assignment.version < newest {
-            self.note(format!("assignment {} is left: there is an assignment {newest}", assignment.version));
+        if let Err(stale) = self.peers.judge(|generations| generations.take_version(assignment.version)) {
+            self.note(stale.to_string());
             return None;
         }
-        let stay = match change(&self.assignment, &assignment, own, self.blueprint.incarnation()) {
+        let incarnation = self.blueprint.incarnation();
+        let decide = |known: &mut Generations| change(&self.assignment, &assignment, own, incarnation, known);
+        let stay = match self.peers.judge(decide) {
             Change::Leave(why) => return Some(why),
             Change::Stay(stay) => stay,
         };

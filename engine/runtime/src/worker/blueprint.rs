@@ -12,6 +12,7 @@ use ringstorm_ring::IdleSettings;
 use ringstorm_tuple::Schema;
 use ringstorm_types::assignment::Assignment;
 use ringstorm_types::config::{Config, CorePlacement};
+use ringstorm_types::fnv::fnv;
 use ringstorm_types::graph::{cycles, topological_order};
 use ringstorm_types::id::{SYSTEM_COMPONENT, TICK_STREAM};
 use ringstorm_types::numbering::{Numbering, number};
@@ -350,12 +351,6 @@ impl Blueprint {
 /// What the workers of one topology draw their numbers from.
 fn seed_of(assignment: &Assignment) -> u64 {
     fnv(assignment.secret.0.bytes().chain(assignment.topology_id.bytes()))
-}
-
-/// FNV-1a over bytes: a number that stands for them, alike in every build.
-pub(crate) fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, step)
 }
 
 /// A task id as an index; tasks of components count from 1.

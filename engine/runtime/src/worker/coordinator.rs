@@ -19,13 +19,14 @@ use std::time::{Duration, Instant};
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
 use crate::metrics::CoreSnapshot;
-use crate::report::{ErrorReport, Outcome, RunReport, Throttle};
+use crate::report::{ErrorReport, Outcome, RunReport};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
 use crate::worker::members::{Held, Members, Order, Reading};
 use crate::worker::owner::{Open, Wishes};
 use crate::worker::stalls::Stalls;
 use ringstorm_types::ComponentId;
+use ringstorm_types::throttle::Throttle;
 use ringstorm_types::topology::ComponentKind;
 
 /// How often the coordinator looks at the cores when nothing happens.

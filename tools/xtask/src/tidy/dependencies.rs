@@ -39,6 +39,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-simulator", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
+    ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -73,6 +74,7 @@ const PURE: &[&str] = &[
     "ringstorm-nimbus",
     "ringstorm-supervisor",
     "ringstorm-round",
+    "ringstorm-worker",
 ];
 
 /// Packages that do I/O or lead to it.

@@ -3,17 +3,19 @@
 //! What is known of the others is shared by the keeper's thread, which judges by it and learns newer incarnations from
 //! handshakes, and the agent's, which learns from assignments.
 //!
-//! Invariants: the known incarnation of a worker never falls, nor does the newest version of the assignment.
+//! Invariants: those of [`Generations`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringstorm_net::{Admission, Route};
 use ringstorm_protocol::handshake::{Claims, CorePair, HandshakeError, StreamLayout};
 
 use ringstorm_tuple::Schema;
+use ringstorm_types::fnv::fnv;
+use ringstorm_types::generations::{Generations, StaleIncarnation};
 
-use crate::worker::blueprint::{Blueprint, fnv};
+use crate::worker::blueprint::Blueprint;
 
 /// How tuples are archived, as `engine/frame/FORMAT.md` says. Another value is another wire format.
 const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_32";
@@ -23,21 +25,10 @@ const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_
 pub(crate) struct Known {
     /// The assignment that it runs.
     pub(crate) version: i64,
-    /// The newest assignment that any of them runs.
-    pub(crate) newest_version: i64,
-    /// By the number of a worker: its newest incarnation.
-    pub(crate) incarnations: BTreeMap<u64, u64>,
+    /// What is current.
+    pub(crate) generations: Generations,
     /// The connections that there are to be.
     pub(crate) routes: BTreeSet<Route>,
-}
-
-impl Known {
-    /// A worker was said to have this incarnation. Returns the newest known.
-    pub(crate) fn learn(&mut self, worker: u64, incarnation: u64) -> u64 {
-        let newest = self.incarnations.entry(worker).or_default();
-        *newest = incarnation.max(*newest);
-        *newest
-    }
 }
 
 /// What is known, for both threads.
@@ -104,12 +95,9 @@ impl Admission for WorkerAdmission {
             }
             _ => {}
         }
-        let (worker, found) = (theirs.worker, theirs.incarnation);
-        let newest = known.learn(worker, found);
-        if found < newest {
-            return Err(HandshakeError::StaleIncarnation { worker, found, newest });
-        }
-        known.newest_version = known.newest_version.max(theirs.assignment_version);
+        known.generations.meet(theirs.worker, theirs.incarnation, theirs.assignment_version).map_err(
+            |StaleIncarnation { worker, found, newest }| HandshakeError::StaleIncarnation { worker, found, newest },
+        )?;
         let assignment_version = known.version;
         Ok(Claims { to_worker: theirs.worker, cores: theirs.cores, assignment_version, ..self.own.clone() })
     }

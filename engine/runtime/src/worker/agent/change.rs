@@ -1,10 +1,11 @@
 //! What a new assignment means for a worker that runs by an older one.
 //!
-//! Pure. An assignment that is not one for the topology is refused before (see `Blueprint::new`).
+//! Pure, but for what it learns. An assignment that is not one for the topology is refused before (see `Blueprint::new`).
 
 use std::collections::BTreeMap;
 
 use ringstorm_types::assignment::{AssignedWorker, Assignment};
+use ringstorm_types::generations::Generations;
 
 /// What a worker does about an assignment that is not older than its own.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,8 +29,15 @@ pub(crate) struct Stay {
     pub(crate) active: Option<bool>,
 }
 
-/// Compares the assignment that worker `own` runs with a new one. `incarnation` is its own.
-pub(crate) fn change(old: &Assignment, new: &Assignment, own: u64, incarnation: u64) -> Change {
+/// Compares the assignment that worker `own` runs with a new one. `incarnation` is its own; `known` learns whose process
+/// is of the past now.
+pub(crate) fn change(
+    old: &Assignment,
+    new: &Assignment,
+    own: u64,
+    incarnation: u64,
+    known: &mut Generations,
+) -> Change {
     let by_number = |assignment: &Assignment| -> BTreeMap<u64, AssignedWorker> {
         assignment.workers.iter().map(|worker| (worker.number, worker.clone())).collect()
     };
@@ -49,15 +57,15 @@ pub(crate) fn change(old: &Assignment, new: &Assignment, own: u64, incarnation: 
     }
     let mut stay = Stay { active: (new.active != old.active).then_some(new.active), ..Stay::default() };
     for (number, worker) in after.iter().filter(|(number, _)| **number != own) {
-        let Some(known) = before.get(number) else {
+        let Some(before) = before.get(number) else {
             stay.is_rewired = true;
             continue;
         };
-        let other_tasks = !runs_the_same(known, worker);
+        let other_tasks = !runs_the_same(before, worker);
         stay.is_rewired |= other_tasks;
-        if other_tasks || worker.incarnation > known.incarnation {
-            // A process runs the same for as long as it lives, so that this is another one, whether or not it is said.
-            stay.renewed.insert(*number, worker.incarnation.max(known.incarnation + u64::from(other_tasks)));
+        if other_tasks || worker.incarnation > before.incarnation {
+            let lowest = if other_tasks { known.succeed(*number, old.version) } else { 0 };
+            stay.renewed.insert(*number, worker.incarnation.max(lowest));
         }
     }
     stay.gone = before.keys().copied().filter(|number| !after.contains_key(number)).collect();
@@ -99,7 +107,11 @@ mod tests {
         let old = assignment(vec![worker(1, &[1, 2]), worker(2, &[3]), worker(3, &[4])]);
         let mut new = old.clone();
         edit(&mut new);
-        change(&old, &new, 1, 10)
+        let mut known = Generations::default();
+        for worker in &old.workers {
+            known.hear_of_process(worker.number, worker.incarnation);
+        }
+        change(&old, &new, 1, 10, &mut known)
     }
 
     #[test]

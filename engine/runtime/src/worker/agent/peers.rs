@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use ringstorm_net::{Keeper, KeeperEvent, Lost, Route};
 use ringstorm_types::assignment::Assignment;
+use ringstorm_types::generations::Generations;
 
 use crate::core::status::{Command, CommandBox};
 use crate::worker::agent::admission::SharedKnown;
@@ -76,9 +77,10 @@ impl Peers {
     pub(crate) fn know(blueprint: &Blueprint, known: &SharedKnown) {
         let mut known = known.lock();
         known.version = blueprint.assignment.version;
+        known.generations.hear_of_version(blueprint.assignment.version);
         known.routes = routes(blueprint).collect();
         for worker in &blueprint.assignment.workers {
-            known.learn(worker.number, worker.incarnation);
+            known.generations.hear_of_process(worker.number, worker.incarnation);
         }
     }
 
@@ -93,9 +95,9 @@ impl Peers {
             .collect();
     }
 
-    /// The newest assignment that any worker was heard to run, if only in a handshake.
-    pub(crate) fn newest_version(&self) -> i64 {
-        self.known.lock().newest_version
+    /// Decides by what is current.
+    pub(crate) fn judge<T>(&self, decide: impl FnOnce(&mut Generations) -> T) -> T {
+        decide(&mut self.known.lock().generations)
     }
 
     /// Dials every worker of the assignment that is to be dialed from here, at its address there.
@@ -150,7 +152,7 @@ impl Peers {
             return;
         }
         *cores_think = incarnation;
-        self.known.lock().learn(worker, incarnation);
+        self.judge(|generations| generations.hear_of_process(worker, incarnation));
         self.keeper.renew(worker, incarnation);
         if !self.attached.remove(&worker) {
             // No core has heard of a process of it yet.
