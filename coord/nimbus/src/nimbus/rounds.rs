@@ -1,0 +1,548 @@
+//! Rounds: what runs where.
+//!
+//! When something changed, and from time to time, everything that a round needs is read, with watches for the next change;
+//! what is to be written is decided by [`round`](ringstorm_round); then it is written, one assignment after another, each
+//! only while this nimbus leads. Beats are read in between, as often as workers beat.
+//!
+//! Invariants: no round on a read that failed. No round before the beats of each topology were read, since its assignment
+//! goes above what its workers say they run. Errors: a round that meets trouble is made again after a pause.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringstorm_control::time::Moment;
+use ringstorm_lifecycle::conf::{self, of_component};
+use ringstorm_lifecycle::executors::Tasks;
+use ringstorm_lifecycle::system::system_topology;
+use ringstorm_records::records::{Assignment, NodeInfo, StormBase, StormTopology, SupervisorInfo};
+use ringstorm_records::znode::{Node, NodeName};
+use ringstorm_round::{
+    Beat, BeatSettings, Beats, Executors, Outcome, Report, Resources, Round, Stored, Supervisors, TopologyInRound, Verdict,
+    Write, round,
+};
+use ringstorm_scheduler::{DefaultScheduler, FirstRound, WorkerSlot};
+use ringstorm_store::cluster::{Leadership, Listing, Skipped, Tree, Trouble};
+
+use super::Nimbus;
+use super::acts::{Act, ActSaid};
+use super::said::TermSaid;
+use crate::interface::Conf;
+
+const WORKER_TIMEOUT: &str = "topology.worker.timeout.secs";
+
+/// What a leader knows of what runs.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    supervisors: Supervisors,
+    beats: Beats,
+    /// Whether the first round was made, or may be.
+    has_begun: bool,
+    /// The topologies whose beats are read, with their slots.
+    watched: BTreeMap<NodeName, BTreeSet<WorkerSlot>>,
+    /// Those of which beats were read.
+    known: BTreeSet<NodeName>,
+    /// Slots that were found dead by a reading of beats and asked for a round.
+    dead: BTreeSet<(NodeName, WorkerSlot)>,
+    /// The highest versions that this leader has written, or tried to.
+    versions: BTreeMap<NodeName, i64>,
+    executors: BTreeMap<NodeName, Cached>,
+    /// What was said of each topology.
+    said: BTreeMap<NodeName, String>,
+    troubles: u32,
+    at: Option<Moment>,
+    beats_at: Option<Moment>,
+    is_reading_beats: bool,
+    have_beats_failed: bool,
+}
+
+/// The executors of a topology, and what they were made of.
+#[derive(Debug)]
+struct Cached {
+    conf: Arc<Conf>,
+    code: Arc<StormTopology>,
+    counts: Option<BTreeMap<String, i32>>,
+    executors: Result<Executors, String>,
+}
+
+/// What was read for a round.
+#[derive(Debug)]
+pub(super) struct RoundRead {
+    supervisors: Listing<(NodeName, SupervisorInfo)>,
+    bases: Listing<(NodeName, StormBase)>,
+    assignments: Listing<(NodeName, Assignment)>,
+    /// Of topologies whose beats were never read.
+    beats: Vec<(NodeName, Vec<Beat>)>,
+    asked: Moment,
+}
+
+/// A reading of beats.
+#[derive(Debug)]
+pub(super) struct Beating {
+    asked: Moment,
+    /// `None` for a topology whose beats could not be read.
+    beats: Vec<(NodeName, Option<Vec<Beat>>)>,
+    trouble: Option<Trouble>,
+}
+
+/// What a conversation has come to.
+#[derive(Debug)]
+pub(super) enum RoundSaid {
+    Read(Result<Box<RoundRead>, Trouble>),
+    Written(Result<(), Trouble>),
+}
+
+impl Rounds {
+    pub(super) fn new(now: Moment, settings: BeatSettings) -> Self {
+        Self {
+            supervisors: Supervisors::default(),
+            beats: Beats::new(settings),
+            has_begun: false,
+            watched: BTreeMap::new(),
+            known: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            versions: BTreeMap::new(),
+            executors: BTreeMap::new(),
+            said: BTreeMap::new(),
+            troubles: 0,
+            at: Some(now),
+            beats_at: Some(now),
+            is_reading_beats: false,
+            have_beats_failed: false,
+        }
+    }
+
+    pub(super) fn due(&self, is_free: bool) -> Option<Moment> {
+        let round = self.at.filter(|_| is_free);
+        let beats = self.beats_at.filter(|_| !self.is_reading_beats);
+        round.into_iter().chain(beats).min()
+    }
+
+    pub(super) fn is_due(&self, now: Moment) -> bool {
+        self.at.is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn count_trouble(&mut self) -> u32 {
+        self.troubles += 1;
+        self.troubles
+    }
+
+    pub(super) fn put_off(&mut self, at: Moment) {
+        self.at = Some(at);
+    }
+
+    fn not_later_than(&mut self, at: Moment) {
+        self.at = Some(self.at.map_or(at, |before| before.min(at)));
+    }
+
+    /// Takes what was read of supervisors and assignments.
+    fn take(&mut self, now: Moment, read: &RoundRead) {
+        let found = read.supervisors.found.iter().map(|(name, info)| (name.clone(), Some(info.clone())));
+        let skipped = read.supervisors.skipped.iter().filter_map(|skipped| Some((named(skipped)?, None)));
+        self.supervisors.read(now, &found.chain(skipped).collect());
+        self.watched.clear();
+        for (topology, assignment) in &read.assignments.found {
+            self.beats.assigned(now, topology, assignment);
+            self.watched.insert(topology.clone(), slots(assignment));
+        }
+        let bases = read.bases.found.iter().map(|(topology, _)| topology.clone());
+        let unreadable = read.bases.skipped.iter().chain(&read.assignments.skipped).filter_map(named);
+        let unreadable: BTreeSet<NodeName> = unreadable.collect();
+        for topology in bases.chain(unreadable.iter().cloned()) {
+            if !self.watched.contains_key(&topology) {
+                if !unreadable.contains(&topology) {
+                    self.beats.unassigned(&topology);
+                }
+                self.watched.insert(topology, BTreeSet::new());
+            }
+        }
+        for (topology, beats) in &read.beats {
+            self.beats.read(read.asked, now, topology, Some(beats));
+            self.known.insert(topology.clone());
+        }
+        let gone: Vec<NodeName> =
+            self.beats.topologies().filter(|topology| !self.watched.contains_key(*topology)).cloned().collect();
+        for topology in &gone {
+            self.beats.forget(topology);
+        }
+        let is_watched = |topology: &NodeName| self.watched.contains_key(topology);
+        self.known.retain(is_watched);
+        self.versions.retain(|topology, _| is_watched(topology));
+        self.executors.retain(|topology, _| is_watched(topology));
+        self.said.retain(|topology, _| is_watched(topology));
+        self.dead.retain(|(topology, slot)| self.watched.get(topology).is_some_and(|slots| slots.contains(slot)));
+    }
+}
+
+impl Nimbus {
+    /// Asks for a round soon, if this nimbus leads.
+    pub(super) fn want_round(&mut self) {
+        let now = self.now.moment;
+        if let Some(term) = self.term() {
+            term.rounds.not_later_than(now);
+        }
+    }
+
+    /// Reads what the round of the current act needs.
+    pub(super) fn read_for_round(&mut self) {
+        let now = self.now.moment;
+        let Some(term) = self.term() else { return };
+        let known = term.rounds.known.clone();
+        self.say_in_term(|tree| async move {
+            let read = read(&tree, &known, now).await.map(Box::new);
+            TermSaid::Act(ActSaid::Round(RoundSaid::Read(read)))
+        });
+    }
+
+    pub(super) fn hear_round(&mut self, said: RoundSaid) {
+        match said {
+            RoundSaid::Read(Ok(read)) => self.decide_round(*read),
+            RoundSaid::Written(Ok(())) => self.finish_round(true),
+            RoundSaid::Read(Err(trouble)) | RoundSaid::Written(Err(trouble)) => self.act_trouble(&trouble),
+        }
+    }
+
+    fn decide_round(&mut self, mut read: RoundRead) {
+        let now = self.now;
+        for listing in [&mut read.supervisors.skipped, &mut read.bases.skipped, &mut read.assignments.skipped] {
+            let skipped = listing.clone();
+            self.note_skipped(skipped);
+        }
+        self.recover_delays(&read.bases.found);
+        let from_scratch = match self.term().and_then(|term| term.acts.act()) {
+            Some(Act::Rebalance(rebalancing)) => Some(rebalancing.topology.clone()),
+            _ => None,
+        };
+        let bases = read.bases.found.iter().map(|(topology, base)| (topology.clone(), base)).collect::<Vec<_>>();
+        for (topology, base) in &bases {
+            self.know_executors(topology, base);
+        }
+        let monitor_period = self.settings.monitor_period;
+        let local_dir = self.settings.local_dir.clone();
+        let (plants, confs) = (self.plants, self.worker_timeouts(bases.iter().map(|(topology, _)| topology)));
+        let Some(term) = self.term() else { return };
+        let rounds = &mut term.rounds;
+        rounds.take(now.moment, &read);
+        rounds.at = Some(now.moment + monitor_period);
+        if !rounds.has_begun {
+            match rounds.supervisors.may_begin(now.moment) {
+                FirstRound::Now => rounds.has_begun = true,
+                wait => {
+                    if let FirstRound::In(wait) = wait {
+                        rounds.not_later_than(now.moment + wait);
+                    }
+                    self.postpone_round();
+                    return;
+                }
+            }
+        }
+        let mut topologies = together(&read, rounds, &confs, from_scratch.as_ref());
+        if plants.slot_given_twice() {
+            topologies.pop_first();
+        }
+        let input = Round {
+            now,
+            supervisors: &rounds.supervisors,
+            beats: &rounds.beats,
+            topologies: &topologies,
+            master_code_dir: &local_dir,
+        };
+        let Outcome { writes, reports, .. } = round(&input, &mut DefaultScheduler);
+        drop(topologies);
+        for write in &writes {
+            let version = write.assignment.version.unwrap_or(0);
+            rounds.versions.insert(write.topology.clone(), version);
+        }
+        let leader = term.leadership.clone();
+        self.tell_reports(reports);
+        if writes.is_empty() {
+            self.finish_round(false);
+        } else {
+            self.say_in_term(|tree| async move {
+                TermSaid::Act(ActSaid::Round(RoundSaid::Written(write_all(&tree, &leader, writes, plants).await)))
+            });
+        }
+    }
+
+    /// A round that may not be made yet.
+    fn postpone_round(&mut self) {
+        match self.term().and_then(|term| term.acts.act()) {
+            Some(Act::Round) => self.finish_act(),
+            _ => self.postpone(self.settings.replication_period),
+        }
+    }
+
+    fn finish_round(&mut self, has_written: bool) {
+        let soon = self.now.moment + self.settings.replication_period;
+        if let Some(term) = self.term() {
+            term.rounds.troubles = 0;
+            if has_written {
+                // What was given up may be used, and what was written is told to the beats.
+                term.rounds.not_later_than(soon);
+            }
+        }
+        match self.term().and_then(|term| term.acts.act()) {
+            Some(Act::Rebalance(_)) => self.finish_rebalance(),
+            _ => self.finish_act(),
+        }
+    }
+
+    /// Sees to it that the executors of a topology are known, or why they are not.
+    fn know_executors(&mut self, topology: &NodeName, base: &StormBase) {
+        let (conf, code) = (self.code.conf(topology).cloned(), self.code.topology(topology).cloned());
+        let Some(term) = self.term() else { return };
+        let (Some(conf), Some(code)) = (conf, code) else {
+            term.rounds.executors.remove(topology);
+            return;
+        };
+        let is_same = |cached: &Cached| {
+            Arc::ptr_eq(&cached.conf, &conf)
+                && Arc::ptr_eq(&cached.code, &code)
+                && cached.counts == base.component_executors
+        };
+        if !term.rounds.executors.get(topology).is_some_and(is_same) {
+            let executors = executors(&conf, &code, base);
+            let counts = base.component_executors.clone();
+            term.rounds.executors.insert(topology.clone(), Cached { conf, code, counts, executors });
+        }
+    }
+
+    fn worker_timeouts<'a>(&self, topologies: impl Iterator<Item = &'a NodeName>) -> BTreeMap<NodeName, Duration> {
+        let timeout = |topology: &NodeName| {
+            let secs = conf::int(self.code.conf(topology)?, WORKER_TIMEOUT).ok().flatten()?;
+            Some((topology.clone(), Duration::from_secs(u64::try_from(secs).ok()?)))
+        };
+        topologies.filter_map(timeout).collect()
+    }
+
+    /// Says what became of topologies, where that is something else than before.
+    fn tell_reports(&mut self, reports: BTreeMap<NodeName, Report>) {
+        for (topology, report) in reports {
+            let text = words(&report);
+            let Some(term) = self.term() else { return };
+            let before = term.rounds.said.insert(topology.clone(), text.clone());
+            if before.unwrap_or_default() != text {
+                let text = if text.is_empty() { "it has all that it wants" } else { &text };
+                self.note(format_args!("topology {topology}: {text}"));
+            }
+        }
+    }
+
+    pub(super) fn wake_beats(&mut self) {
+        let now = self.now.moment;
+        let period = self.settings.beats.period;
+        let Some(term) = self.term() else { return };
+        let rounds = &mut term.rounds;
+        if rounds.is_reading_beats || rounds.beats_at.is_none_or(|at| at > now) {
+            return;
+        }
+        rounds.beats_at = Some(now + period);
+        let topologies: Vec<NodeName> = rounds.watched.keys().cloned().collect();
+        if topologies.is_empty() {
+            return;
+        }
+        rounds.is_reading_beats = true;
+        self.say_in_term(|tree| async move { TermSaid::Beats(Box::new(read_beats(&tree, topologies, now).await)) });
+    }
+
+    pub(super) fn hear_beats(&mut self, beating: Beating) {
+        let now = self.now.moment;
+        let Beating { asked, beats, trouble } = beating;
+        let Some(term) = self.term() else { return };
+        let rounds = &mut term.rounds;
+        rounds.is_reading_beats = false;
+        for (topology, beats) in &beats {
+            rounds.beats.read(asked, now, topology, beats.as_deref());
+            if beats.is_some() {
+                rounds.known.insert(topology.clone());
+            }
+        }
+        let is_first = trouble.is_some() && !rounds.have_beats_failed;
+        rounds.have_beats_failed = trouble.is_some();
+        // Who is found dead is given up at once, and not only at the next time.
+        let mut is_news = false;
+        for (topology, slots) in &rounds.watched {
+            for slot in slots {
+                let verdict = rounds.beats.verdict(topology, slot, &rounds.supervisors, None);
+                let slot = (topology.clone(), slot.clone());
+                let is_dead = matches!(verdict, Verdict::Dead(_));
+                is_news |= if is_dead { rounds.dead.insert(slot) } else { rounds.dead.remove(&slot) && false };
+            }
+        }
+        if is_news {
+            self.want_round();
+        }
+        if let Some(trouble) = trouble {
+            if is_first {
+                self.note(format_args!("beats of workers cannot be read, so that nobody is found silent: {trouble}"));
+            }
+            self.heed(&trouble);
+        }
+    }
+}
+
+/// What is known of each topology.
+fn together<'a>(
+    read: &'a RoundRead,
+    rounds: &'a Rounds,
+    worker_timeouts: &BTreeMap<NodeName, Duration>,
+    from_scratch: Option<&NodeName>,
+) -> BTreeMap<NodeName, TopologyInRound<'a>> {
+    let mut topologies: BTreeMap<NodeName, TopologyInRound<'a>> = BTreeMap::new();
+    let empty = |topology: &NodeName| TopologyInRound {
+        base: Stored::Absent,
+        executors: match rounds.executors.get(topology) {
+            Some(cached) => cached.executors.as_ref().map_err(Clone::clone),
+            None => Err("its code is not here".into()),
+        },
+        assignment: Stored::Absent,
+        worker_timeout: worker_timeouts.get(topology).copied(),
+        version_floor: rounds.versions.get(topology).copied().unwrap_or(0),
+        is_from_scratch: from_scratch == Some(topology),
+    };
+    for (topology, base) in &read.bases.found {
+        topologies.entry(topology.clone()).or_insert_with(|| empty(topology)).base = Stored::Found(base);
+    }
+    for skipped in &read.bases.skipped {
+        if let Some(topology) = named(skipped) {
+            let unreadable = Stored::Unreadable(skipped.why.clone());
+            topologies.entry(topology.clone()).or_insert_with(|| empty(&topology)).base = unreadable;
+        }
+    }
+    for (topology, assignment) in &read.assignments.found {
+        let found = Stored::Found(assignment);
+        topologies.entry(topology.clone()).or_insert_with(|| empty(topology)).assignment = found;
+    }
+    for skipped in &read.assignments.skipped {
+        if let Some(topology) = named(skipped) {
+            let unreadable = Stored::Unreadable(skipped.why.clone());
+            topologies.entry(topology.clone()).or_insert_with(|| empty(&topology)).assignment = unreadable;
+        }
+    }
+    topologies
+}
+
+/// The last part of the path of what cannot be read.
+fn named(skipped: &Skipped) -> Option<NodeName> {
+    NodeName::new(skipped.path.as_str().rsplit('/').next()?).ok()
+}
+
+fn slots(assignment: &Assignment) -> BTreeSet<WorkerSlot> {
+    let of_node = |NodeInfo { node, port }: &NodeInfo| {
+        let slot = |port: &i64| Some(WorkerSlot { node_id: node.as_str().into(), port: u16::try_from(*port).ok()? });
+        port.iter().filter_map(slot).collect::<Vec<_>>()
+    };
+    assignment.executor_node_port.values().flat_map(of_node).collect()
+}
+
+/// The executors of a topology, and what each may use.
+fn executors(conf: &Conf, code: &StormTopology, base: &StormBase) -> Result<Executors, String> {
+    let system = system_topology(conf, code).map_err(|refusal| refusal.to_string())?;
+    let tasks = Tasks::number(&system).map_err(|refusal| refusal.to_string())?;
+    let counts = base.component_executors.clone().unwrap_or_default();
+    let mut resources = BTreeMap::new();
+    for (component, _) in tasks.components() {
+        let id = component.as_str();
+        let spout = system.spouts.get(id).map(|spout| &spout.common);
+        let common = spout.or_else(|| system.bolts.get(id).map(|bolt| &bolt.common));
+        let own = common.and_then(|common| of_component(id, common).ok()).unwrap_or_default();
+        resources.insert(component.clone(), Resources::of_component(id, &own, conf));
+    }
+    Ok(Executors { components: tasks.executors(&counts), resources })
+}
+
+/// What is to be told of a topology; empty if it has all that it wants.
+fn words(report: &Report) -> String {
+    let mut words = Vec::new();
+    if let Some(why) = &report.left_alone {
+        words.push(format!("it is left as it is: {why}"));
+    }
+    if let Some(shortage) = &report.shortage {
+        let (has, wants, lacks) = (report.worker_count, report.wanted_worker_count, report.unassigned.len());
+        words.push(format!("it has {has} of {wants} workers, and {lacks} executors without one: {shortage}"));
+    }
+    words.extend(report.dead.iter().map(|(slot, why)| format!("slot {slot} is given up: {why}")));
+    words.extend(report.contested.iter().map(|slot| format!("slot {slot} belongs to another topology")));
+    words.extend(report.malformed.iter().cloned());
+    words.join("; ")
+}
+
+async fn read(tree: &Tree, known: &BTreeSet<NodeName>, asked: Moment) -> Result<RoundRead, Trouble> {
+    let supervisors = tree.supervisors(true).await?;
+    let bases = tree.records::<StormBase>(&Node::Storms {}, true).await?;
+    let found = bases.found.into_iter().filter_map(|(node, base, _)| match node {
+        Node::Storm { topology } => Some((topology, base)),
+        _ => None,
+    });
+    let bases = Listing { found: found.collect(), skipped: bases.skipped };
+    let assignments = tree.assignments(true).await?;
+    let mut all: BTreeSet<NodeName> = bases.found.iter().map(|(topology, _)| topology.clone()).collect();
+    all.extend(assignments.found.iter().map(|(topology, _)| topology.clone()));
+    all.extend(bases.skipped.iter().chain(&assignments.skipped).filter_map(named));
+    let mut beats = Vec::new();
+    for topology in all.difference(known) {
+        beats.push((topology.clone(), beats_of(tree, topology).await?));
+    }
+    Ok(RoundRead { supervisors, bases, assignments, beats, asked })
+}
+
+async fn beats_of(tree: &Tree, topology: &NodeName) -> Result<Vec<Beat>, Trouble> {
+    let beats = tree.worker_beats(topology).await?.found;
+    Ok(beats.iter().map(|(slot, beat, stat)| Beat::of(slot, beat, stat.created, stat.version)).collect())
+}
+
+/// Reads the beats of topologies, behind what was written before. After a trouble the rest is not read.
+async fn read_beats(tree: &Tree, topologies: Vec<NodeName>, asked: Moment) -> Beating {
+    let mut trouble = super::requests::sync(tree).await.err();
+    let mut beats = Vec::with_capacity(topologies.len());
+    for topology in topologies {
+        let read = if trouble.is_some() {
+            None
+        } else {
+            beats_of(tree, &topology).await.map_err(|of_reading| trouble = Some(of_reading)).ok()
+        };
+        beats.push((topology, read));
+    }
+    Beating { asked, beats, trouble }
+}
+
+/// Writes assignments in their order, until one does not succeed.
+async fn write_all(
+    tree: &Tree,
+    leader: &Leadership,
+    writes: Vec<Write>,
+    plants: crate::plants::Plants,
+) -> Result<(), Trouble> {
+    for Write { topology, assignment } in writes {
+        #[cfg(feature = "planted-bugs")]
+        if plants.unfenced_assignment() {
+            write_unfenced(tree, &topology, &assignment).await?;
+            continue;
+        }
+        tree.set_assignment(leader, &topology, &assignment).await?;
+    }
+    let _ = plants;
+    Ok(())
+}
+
+/// A planted fault: the write of a leader that does not ask whether it leads.
+#[cfg(feature = "planted-bugs")]
+async fn write_unfenced(tree: &Tree, topology: &NodeName, assignment: &Assignment) -> Result<(), Trouble> {
+    use ringstorm_records::payload;
+    use ringstorm_store::acl::Acl;
+    use ringstorm_store::operation::{CreateMode, Operation};
+    use ringstorm_store::outcome::{Condition, Outcome};
+
+    let path = tree.path(&Node::Assignment { topology: topology.clone() });
+    let data = payload::encode(assignment);
+    let mut outcome = tree.asker().ask(Operation::set(path.clone(), data.clone())).await;
+    if outcome.condition() == Some(&Condition::NoNode) {
+        let create = Operation::create(path.clone(), data, CreateMode::Persistent, [Acl::anyone()].into());
+        outcome = tree.asker().ask(create).await;
+    }
+    match outcome {
+        Outcome::Done(_) => Ok(()),
+        Outcome::Failed(failure) => Err(Trouble::Failed { path, condition: failure.condition }),
+        Outcome::Unknown(doubt) => Err(Trouble::Unknown { path, doubt }),
+    }
+}

@@ -1,0 +1,515 @@
+//! Topologies that come.
+//!
+//! One after another, in Storm's order: the name is free; credentials; the code is stored, and held by as many nimbuses as
+//! it should be; the folders of its workers; and last its base, by which it lives. Until the base is written there is no
+//! topology, only something for the clean-up; after it there is one, whoever leads. A client that asks again with the same
+//! token, since nobody could tell it, is told that its topology lives.
+//!
+//! Invariants: a base is written once, behind its code, and only while no other has its name: this is the only place that
+//! makes one, and there is one leader. Errors: troubles with the tree are tried again from the same step, up to a limit.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringstorm_control::time::Moment;
+use ringstorm_lifecycle::id::{TopologyBlob, name_of, topology_id};
+use ringstorm_lifecycle::submission::{Accepted, accept};
+use ringstorm_lifecycle::{conf, submission};
+use ringstorm_records::records::{Credentials, StormBase};
+use ringstorm_records::znode::{BlobHolder, Node, NodeName};
+use ringstorm_store::cluster::{Leadership, Tree, Trouble};
+use ringstorm_store::outcome::Condition;
+
+use super::Nimbus;
+use super::code::{blob_key, topology_keys};
+use super::leadership::bases;
+use super::said::TermSaid;
+use crate::interface::{
+    BlobNumbers, CodeFailure, CodeRequest, Conf, Content, HeldBlob, NimbusEffect, Refusal, Reply, RequestId,
+    SUBMISSION_TOKEN, Submission,
+};
+
+/// How many may wait. Each holds a topology in memory.
+const WAITING_MAX: usize = 100;
+
+const MIN_REPLICATION: &str = "topology.min.replication.count";
+const MAX_REPLICATION_WAIT: &str = "topology.max.replication.wait.time.sec";
+const DEFAULT_MAX_REPLICATION_WAIT_SECS: i32 = 60;
+
+/// How many hold the code of a topology at least, while so many live.
+const REPLICATION: usize = 2;
+
+/// Submissions of a term.
+#[derive(Debug, Default)]
+pub(super) struct Submissions {
+    waiting: VecDeque<(RequestId, Box<Submission>)>,
+    current: Option<Box<Current>>,
+    /// How many were numbered in this term.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Current {
+    request: RequestId,
+    submission: Box<Submission>,
+    step: Step,
+    is_asking: bool,
+    /// Whether the base may have been written already.
+    is_in_doubt: bool,
+    troubles: u32,
+    trouble_since: Option<Moment>,
+    at: Option<Moment>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Whether the name is free.
+    Check,
+    /// Credentials and numbers.
+    Number(Arc<Taken>),
+    /// The code directory stores it.
+    Store(Arc<Taken>, BlobNumbers),
+    /// The tree is told who holds it, and gets folders.
+    Hold(Arc<Taken>, BlobNumbers),
+    /// Others hold it, too.
+    Replicate { taken: Arc<Taken>, since: Moment },
+    /// The base.
+    Base(Arc<Taken>),
+}
+
+/// What is stored.
+#[derive(Debug)]
+pub(super) struct Taken {
+    topology: NodeName,
+    conf: Arc<Conf>,
+    code: Arc<ringstorm_records::records::StormTopology>,
+    base: StormBase,
+}
+
+/// What a conversation has come to.
+#[derive(Debug)]
+pub(super) enum SubmissionSaid {
+    Checked(Result<Names, Trouble>),
+    Numbered(Result<BlobNumbers, Trouble>),
+    Held(Result<(), Trouble>),
+    Replicated(Result<Replication, Trouble>),
+    Based(Result<(), Trouble>),
+}
+
+/// What is there already.
+#[derive(Debug)]
+pub(super) struct Names {
+    bases: Vec<(NodeName, StormBase)>,
+    /// Ids of topologies of which there is anything.
+    ids: BTreeSet<String>,
+    /// Ids of those that live and cannot be read.
+    unreadable: BTreeSet<String>,
+}
+
+/// How many hold what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Replication {
+    /// Of the blob that the fewest hold.
+    holders: usize,
+    /// How many nimbuses live.
+    nimbuses: usize,
+}
+
+impl Replication {
+    /// Whether it is enough for a topology that asks for `wanted`.
+    pub(super) fn is_enough(self, wanted: usize) -> bool {
+        self.holders >= wanted.max(self.nimbuses.min(REPLICATION)).max(1)
+    }
+}
+
+impl Submissions {
+    /// The ids of topologies that do not live yet, and of which there may be something.
+    pub(super) fn ids(&self) -> BTreeSet<String> {
+        self.current.iter().filter_map(|current| Some(current.step.taken()?.topology.to_string())).collect()
+    }
+
+    pub(super) fn due(&self) -> Option<Moment> {
+        match &self.current {
+            Some(current) => current.at,
+            None if self.waiting.is_empty() => None,
+            None => Some(Moment::default()),
+        }
+    }
+}
+
+impl Step {
+    fn taken(&self) -> Option<&Arc<Taken>> {
+        match self {
+            Self::Check => None,
+            Self::Number(taken)
+            | Self::Store(taken, _)
+            | Self::Hold(taken, _)
+            | Self::Replicate { taken, .. }
+            | Self::Base(taken) => Some(taken),
+        }
+    }
+}
+
+impl Nimbus {
+    pub(super) fn take_submission(&mut self, id: RequestId, submission: Box<Submission>) {
+        // What can be seen at once need not wait.
+        if let Err(refusal) = accept(&self.settings.conf, &self.submission(&submission, 1)) {
+            self.reply(id, Err(refusal.into()));
+            return;
+        }
+        let Some(term) = self.term() else { return };
+        if term.submissions.waiting.len() >= WAITING_MAX {
+            self.reply(id, Err(Refusal::TryAgain(format!("{WAITING_MAX} submissions are waiting"))));
+            return;
+        }
+        term.submissions.waiting.push_back((id, submission));
+    }
+
+    fn submission<'a>(&'a self, sent: &'a Submission, number: u64) -> submission::Submission<'a> {
+        submission::Submission {
+            name: &sent.name,
+            json_conf: &sent.conf,
+            topology: &sent.topology,
+            initial_status: sent.options.initial_status,
+            principal: None,
+            nimbus_user: &self.settings.user,
+            number,
+            now_secs: self.now.wall_secs().into(),
+            worker_secret: &sent.worker_secret,
+        }
+    }
+
+    pub(super) fn wake_submission(&mut self) {
+        let now = self.now.moment;
+        let Some(term) = self.term() else { return };
+        let submissions = &mut term.submissions;
+        if submissions.current.is_none() {
+            let Some((request, submission)) = submissions.waiting.pop_front() else { return };
+            submissions.current = Some(Box::new(Current {
+                request,
+                submission,
+                step: Step::Check,
+                is_asking: false,
+                is_in_doubt: false,
+                troubles: 0,
+                trouble_since: None,
+                at: Some(now),
+            }));
+        }
+        let Some(current) = &mut submissions.current else { return };
+        if !current.is_asking && current.at.is_some_and(|at| at <= now) {
+            current.at = None;
+            self.do_step();
+        }
+    }
+
+    /// Does the step of the current submission, for the first time or again.
+    fn do_step(&mut self) {
+        let Some(term) = self.term() else { return };
+        let leader = term.leadership.clone();
+        let Some(current) = &mut term.submissions.current else { return };
+        current.is_asking = true;
+        match current.step.clone() {
+            Step::Check => self.say_in_term(|tree| async move {
+                TermSaid::Submission(SubmissionSaid::Checked(names(&tree).await))
+            }),
+            Step::Number(taken) => {
+                let credentials = current.submission.options.creds.clone();
+                let own = self.address().clone();
+                self.say_in_term(|tree| async move {
+                    let numbers = number(&tree, &leader, &taken, credentials, &own).await;
+                    TermSaid::Submission(SubmissionSaid::Numbered(numbers))
+                });
+            }
+            Step::Store(taken, numbers) => {
+                let upload = current.submission.upload.clone();
+                self.effects.push(NimbusEffect::Code(CodeRequest::Store {
+                    topology: taken.topology.clone(),
+                    upload,
+                    code: Arc::clone(&taken.code),
+                    conf: Arc::clone(&taken.conf),
+                    numbers,
+                }));
+            }
+            Step::Hold(taken, numbers) => {
+                let Some(session) = self.usable() else { return };
+                let own = self.address().clone();
+                self.say_in_term(|tree| async move {
+                    let mut result = Ok(());
+                    for (blob, number) in numbered(numbers) {
+                        let holder = BlobHolder { nimbus: own.clone(), version: number };
+                        let key = blob_key(&taken.topology, blob);
+                        result = result.and(tree.hold_blob(session, &key, &holder).await);
+                    }
+                    if result.is_ok() {
+                        result = tree.set_up_workers(&leader, &taken.topology).await;
+                    }
+                    TermSaid::Submission(SubmissionSaid::Held(result))
+                });
+            }
+            Step::Replicate { taken, .. } => self.say_in_term(|tree| async move {
+                let keys = topology_keys(&taken.topology);
+                TermSaid::Submission(SubmissionSaid::Replicated(replication(&tree, &keys).await))
+            }),
+            Step::Base(taken) => self.say_in_term(|tree| async move {
+                let result = tree.set_storm_base(&leader, &taken.topology, &taken.base).await;
+                TermSaid::Submission(SubmissionSaid::Based(result))
+            }),
+        }
+    }
+
+    fn go_to(&mut self, step: Step) {
+        let Some(current) = self.term().and_then(|term| term.submissions.current.as_mut()) else { return };
+        current.step = step;
+        current.is_asking = false;
+        current.troubles = 0;
+        current.trouble_since = None;
+        self.do_step();
+    }
+
+    pub(super) fn hear_submission(&mut self, said: SubmissionSaid) {
+        let now = self.now.moment;
+        let Some(current) = self.term().and_then(|term| term.submissions.current.as_mut()) else { return };
+        match (said, current.step.clone()) {
+            (SubmissionSaid::Checked(Ok(names)), _) => self.take_names(&names),
+            (SubmissionSaid::Numbered(Ok(numbers)), Step::Number(taken)) => self.go_to(Step::Store(taken, numbers)),
+            (SubmissionSaid::Held(Ok(())), Step::Hold(taken, numbers)) => {
+                for (blob, number) in numbered(numbers) {
+                    let content = match blob {
+                        TopologyBlob::Jar => Content::Opaque,
+                        TopologyBlob::Code => Content::Code(Arc::clone(&taken.code)),
+                        TopologyBlob::Conf => Content::Conf(Arc::clone(&taken.conf)),
+                    };
+                    self.take_own_content(HeldBlob { key: blob_key(&taken.topology, blob), number, content });
+                }
+                self.go_to(Step::Replicate { taken, since: now });
+            }
+            (SubmissionSaid::Replicated(Ok(replication)), Step::Replicate { taken, since }) => {
+                let (wanted, limit) = wanted_replication(&taken.conf);
+                if replication.is_enough(wanted) || limit.is_some_and(|limit| now.since(since) >= limit) {
+                    self.go_to(Step::Base(taken));
+                } else {
+                    current.is_asking = false;
+                    current.troubles = 0;
+                    current.trouble_since = None;
+                    current.at = Some(now + self.settings.replication_period);
+                }
+            }
+            (SubmissionSaid::Based(Ok(())), Step::Base(taken)) => {
+                self.note(format_args!("topology {} is there", taken.topology));
+                self.finish_submission(Ok(Reply::Submitted { topology: taken.topology.clone() }));
+                self.want_round("a topology came");
+            }
+            (SubmissionSaid::Based(Err(trouble)), _) => {
+                current.is_in_doubt |= matches!(trouble, Trouble::Unknown { .. });
+                if cfg!(feature = "planted-bugs") && self.plants.unknown_is_failed && current.is_in_doubt {
+                    self.finish_submission(Err(Refusal::TryAgain(trouble.to_string())));
+                } else {
+                    self.submission_trouble(trouble);
+                }
+            }
+            (
+                SubmissionSaid::Checked(Err(trouble))
+                | SubmissionSaid::Numbered(Err(trouble))
+                | SubmissionSaid::Held(Err(trouble))
+                | SubmissionSaid::Replicated(Err(trouble)),
+                _,
+            ) => self.submission_trouble(trouble),
+            // Of a step that is over.
+            (_, _) => {}
+        }
+    }
+
+    fn submission_trouble(&mut self, trouble: Trouble) {
+        let (now, limit) = (self.now.moment, self.settings.give_up_after);
+        let Some(current) = self.term().and_then(|term| term.submissions.current.as_mut()) else { return };
+        current.is_asking = false;
+        current.troubles += 1;
+        let (troubles, name) = (current.troubles, current.submission.name.clone());
+        let since = *current.trouble_since.get_or_insert(now);
+        if let Some(Condition::TooLarge { .. }) = trouble.condition() {
+            let why = format!("the topology is too large for ZooKeeper: {trouble}");
+            self.finish_submission(Err(Refusal::InvalidTopology(why)));
+        } else if now.since(since) >= limit {
+            let why = format!("the submission of {name} does not succeed: {trouble}");
+            let refusal = if current.is_in_doubt { Refusal::Unknown(why) } else { Refusal::TryAgain(why) };
+            self.finish_submission(Err(refusal));
+        } else {
+            let at = now + self.settings.pause(troubles);
+            if let Some(current) = self.term().and_then(|term| term.submissions.current.as_mut()) {
+                current.at = Some(at);
+            }
+            self.note(format_args!("the submission of {name} is held up: {trouble}"));
+        }
+        self.heed(&trouble);
+    }
+
+    fn take_names(&mut self, names: &Names) {
+        let Some(current) = self.term().and_then(|term| term.submissions.current.as_ref()) else { return };
+        let sent = current.submission.clone();
+        if let Some((topology, _)) = names.bases.iter().find(|(_, base)| base.name == sent.name) {
+            let reply = if self.is_the_same(topology, &sent) {
+                Ok(Reply::Submitted { topology: topology.clone() })
+            } else {
+                Err(Refusal::AlreadyAlive(format!("{} is already alive", sent.name)))
+            };
+            self.finish_submission(reply);
+            return;
+        }
+        if names.unreadable.iter().any(|id| name_of(id) == Some(&sent.name)) {
+            let why = format!("{} is already alive, and its record cannot be read", sent.name);
+            self.finish_submission(Err(Refusal::AlreadyAlive(why)));
+            return;
+        }
+        let held: BTreeSet<&str> =
+            self.code.held_keys().filter_map(|key| Some(TopologyBlob::of_key(key.as_str())?.0)).collect();
+        let now_secs = i64::from(self.now.wall_secs());
+        let is_free = |number: &u64| {
+            let id = topology_id(&sent.name, *number, now_secs);
+            !names.ids.contains(&id) && !held.contains(id.as_str())
+        };
+        let first = self.submission_count() + 1;
+        // There are finitely many of them.
+        let number = (first..).find(is_free).unwrap_or(first);
+        let accepted = accept(&self.settings.conf, &self.submission(&sent, number));
+        if let Some(term) = self.term() {
+            term.submissions.count = number;
+        }
+        match accepted.map_err(Refusal::from).and_then(taken) {
+            Ok(taken) => self.go_to(Step::Number(Arc::new(taken))),
+            Err(refusal) => self.finish_submission(Err(refusal)),
+        }
+    }
+
+    fn submission_count(&mut self) -> u64 {
+        self.term().map_or(0, |term| term.submissions.count)
+    }
+
+    /// Whether a topology came of this very submission.
+    fn is_the_same(&self, topology: &NodeName, sent: &Submission) -> bool {
+        let token = |conf: &Conf| conf.get(SUBMISSION_TOKEN).and_then(|token| token.as_str().map(str::to_owned));
+        let of_sent = conf::parse(&sent.conf, "The configuration of the topology").ok().and_then(|conf| token(&conf));
+        let of_topology = self.code.conf(topology).and_then(|conf| token(conf));
+        of_sent.is_some_and(|token| !token.is_empty() && Some(token) == of_topology)
+    }
+
+    pub(super) fn submission_stored(&mut self, topology: &NodeName, result: Result<(), CodeFailure>) {
+        let current = self.term().and_then(|term| term.submissions.current.as_mut());
+        let step = current.as_ref().map(|current| current.step.clone());
+        let Some(Step::Store(taken, numbers)) = step.filter(|step| step.taken().is_some_and(|taken| taken.topology == *topology)) else {
+            // Of a term that is over. There is no such topology, and will be none.
+            if result.is_ok() {
+                for key in topology_keys(topology) {
+                    self.effects.push(NimbusEffect::Code(CodeRequest::Remove { key }));
+                }
+            }
+            return;
+        };
+        match result {
+            Ok(()) => self.go_to(Step::Hold(taken, numbers)),
+            Err(why) if why.is_final() => self.finish_submission(Err(Refusal::NoUpload(why.to_string()))),
+            Err(why) => {
+                let at = self.now.moment + self.settings.retry_pause_max;
+                let is_over = current.is_some_and(|current| {
+                    current.is_asking = false;
+                    current.troubles += 1;
+                    current.at = Some(at);
+                    current.troubles > STORE_TRIES
+                });
+                self.note(format_args!("the code of {topology} cannot be stored: {why}"));
+                if is_over {
+                    self.finish_submission(Err(Refusal::TryAgain(format!("the code cannot be stored: {why}"))));
+                }
+            }
+        }
+    }
+
+    fn finish_submission(&mut self, reply: Result<Reply, Refusal>) {
+        let Some(current) = self.term().and_then(|term| term.submissions.current.take()) else { return };
+        self.reply(current.request, reply);
+    }
+
+    pub(super) fn end_submissions(&mut self, submissions: Submissions, why: &str) {
+        if let Some(current) = submissions.current {
+            let is_in_doubt = current.is_in_doubt || (current.is_asking && matches!(current.step, Step::Base(_)));
+            let why = format!("this nimbus leads no longer: {why}");
+            let refusal = if is_in_doubt { Refusal::Unknown(why) } else { Refusal::TryAgain(why) };
+            self.reply(current.request, Err(refusal));
+        }
+        for (id, _) in submissions.waiting {
+            self.reply(id, Err(Refusal::TryAgain(format!("this nimbus leads no longer: {why}"))));
+        }
+    }
+}
+
+/// How often the code directory may fail before a submission is refused.
+const STORE_TRIES: u32 = 3;
+
+fn taken(accepted: Accepted) -> Result<Taken, Refusal> {
+    let topology = NodeName::new(&accepted.id).map_err(|error| Refusal::InvalidTopology(error.to_string()))?;
+    Ok(Taken { topology, conf: Arc::new(accepted.conf), code: Arc::new(accepted.topology), base: accepted.base })
+}
+
+fn numbered(numbers: BlobNumbers) -> [(TopologyBlob, u32); 3] {
+    [(TopologyBlob::Jar, numbers.jar), (TopologyBlob::Code, numbers.code), (TopologyBlob::Conf, numbers.conf)]
+}
+
+/// How many nimbuses the topology asks for to hold its code, and how long it waits for that; `None` for ever.
+pub(super) fn wanted_replication(conf: &Conf) -> (usize, Option<Duration>) {
+    let wanted = conf::int(conf, MIN_REPLICATION).ok().flatten().and_then(|count| usize::try_from(count).ok());
+    let wait = conf::int(conf, MAX_REPLICATION_WAIT).ok().flatten().unwrap_or(DEFAULT_MAX_REPLICATION_WAIT_SECS);
+    let wait = u64::try_from(wait).ok().filter(|secs| *secs > 0).map(Duration::from_secs);
+    (wanted.unwrap_or(1), wait)
+}
+
+async fn names(tree: &Tree) -> Result<Names, Trouble> {
+    let bases = bases(tree).await?;
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let unreadable: BTreeSet<String> = bases.skipped.iter().map(|skipped| last(skipped.path.as_str())).collect();
+    let mut ids: BTreeSet<String> = bases.found.iter().map(|(topology, _)| topology.to_string()).collect();
+    ids.extend(unreadable.iter().cloned());
+    ids.extend(tree.topologies_with_remains().await?.found.iter().map(NodeName::to_string));
+    ids.extend(tree.assigned_topologies(false).await?.found.iter().map(NodeName::to_string));
+    for below in [Node::Blobs {}, Node::BlobSequences {}] {
+        for node in tree.nodes(&below, false).await?.found {
+            if let Node::Blob { key } | Node::BlobSequence { key } = node
+                && let Some((id, _)) = TopologyBlob::of_key(key.as_str())
+            {
+                ids.insert(id.to_owned());
+            }
+        }
+    }
+    Ok(Names { bases: bases.found, ids, unreadable })
+}
+
+async fn number(
+    tree: &Tree,
+    leader: &Leadership,
+    taken: &Taken,
+    credentials: Option<Credentials>,
+    own: &ringstorm_records::payload::NimbusAddress,
+) -> Result<BlobNumbers, Trouble> {
+    if let Some(credentials) = credentials {
+        tree.set_credentials(leader, &taken.topology, &credentials).await?;
+    }
+    let mut numbers = [0; 3];
+    for (number, blob) in numbers.iter_mut().zip(TopologyBlob::ALL) {
+        let given = tree.number_blob(&blob_key(&taken.topology, blob), own, Some(leader)).await?;
+        *number = u32::try_from(given).unwrap_or(1);
+    }
+    let [jar, code, conf] = numbers;
+    Ok(BlobNumbers { jar, code, conf })
+}
+
+/// How many hold the newest content of each of these blobs.
+pub(super) async fn replication(tree: &Tree, keys: &[NodeName]) -> Result<Replication, Trouble> {
+    let nimbuses = tree.nimbuses(false).await?;
+    let mut fewest = usize::MAX;
+    for key in keys {
+        let holders = tree.blob_holders(key, false).await?.found;
+        let newest = holders.iter().map(|holder| holder.version).max();
+        fewest = fewest.min(holders.iter().filter(|holder| Some(holder.version) == newest).count());
+    }
+    Ok(Replication { holders: fewest, nimbuses: nimbuses.found.len() + nimbuses.skipped.len() })
+}
