@@ -18,8 +18,10 @@
 
 pub mod interface;
 pub mod nimbus;
+mod plants;
 pub mod settings;
 
 pub use interface::{NimbusEffect, NimbusInput};
 pub use nimbus::Nimbus;
+pub use plants::Plants;
 pub use settings::{Identity, NimbusSettings};

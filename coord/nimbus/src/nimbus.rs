@@ -6,7 +6,7 @@
 //! - [`term`]: what a leader has, and how it ends.
 //! - [`requests`]: what clients ask for.
 //! - [`submission`]: topologies that come.
-//! - [`acts`]: what a leader does one after another: [`transitions`], [`rounds`], [`clean_up`].
+//! - [`acts`]: what a leader does one after another: [`transitions`], [`rebalance`], [`rounds`], [`clean_up`].
 //! - [`code`]: which contents this nimbus holds, lacks and fetches.
 //!
 //! Invariant: whatever a leader writes belongs to one term; with the term everything ends that it had under way, and an
@@ -18,6 +18,7 @@ mod code;
 mod conversations;
 mod leadership;
 mod presence;
+mod rebalance;
 mod requests;
 mod rounds;
 mod said;
@@ -25,6 +26,7 @@ mod submission;
 mod term;
 mod transitions;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 
@@ -38,6 +40,7 @@ use ringstorm_store::cluster::{Cluster, Skipped, Tree};
 use ringstorm_store::store::{SessionEvent, SessionId, WatchEvent, WatchKind};
 
 use crate::interface::{NimbusEffect, NimbusInput, Refusal, Reply, RequestId};
+use crate::plants::Plants;
 use crate::settings::{Identity, NimbusSettings};
 use code::Code;
 use conversations::{Conversations, Heard};
@@ -59,7 +62,11 @@ pub struct Nimbus {
     election: Election,
     lead: Lead,
     code: Code,
-    garbage: std::collections::BTreeMap<String, String>,
+    /// Requests that are read for.
+    reads: BTreeSet<RequestId>,
+    /// What was said of nodes that cannot be read.
+    garbage: BTreeMap<String, String>,
+    plants: Plants,
     is_stopped: bool,
     effects: Vec<NimbusEffect>,
 }
@@ -78,10 +85,19 @@ impl Nimbus {
             election: Election::default(),
             lead: Lead::default(),
             code: Code::default(),
-            garbage: std::collections::BTreeMap::new(),
+            reads: BTreeSet::new(),
+            garbage: BTreeMap::new(),
+            plants: Plants::default(),
             is_stopped: false,
             effects: Vec::new(),
         }
+    }
+
+    /// Puts faults in.
+    #[cfg(feature = "planted-bugs")]
+    #[must_use]
+    pub fn with_plants(self, plants: Plants) -> Self {
+        Self { plants, ..self }
     }
 
     /// Whether it acts as the leader now.
@@ -131,7 +147,7 @@ impl Nimbus {
             Some(Said::Presence(said)) => self.hear_presence(said),
             Some(Said::Election(said)) => self.hear_election(said),
             Some(Said::Code(said)) => self.hear_code(said),
-            Some(Said::Read { request, reply }) => self.reply(request, reply),
+            Some(Said::Read { request, reply }) => self.hear_read(request, reply),
             Some(Said::Term { term, said }) => self.hear_term(term, said),
         }
     }
@@ -173,7 +189,7 @@ impl Nimbus {
             (Some(Node::Blobs {}), WatchKind::Children) => self.code.keys_are_stale(self.now.moment),
             (Some(Node::Blob { key }), WatchKind::Children) => self.code.is_stale(key, self.now.moment),
             (Some(Node::Supervisors {} | Node::Storms {} | Node::Assignments {}), WatchKind::Children) => {
-                self.want_round("the tree changed");
+                self.want_round();
             }
             _ => {}
         }

@@ -42,4 +42,4 @@ macro_rules! plants {
     };
 }
 
-plants!(unfenced_assignment, unknown_is_failed, clean_up_after_failed_read, pending_rebalance_lost, slot_given_twice);
+plants!(unknown_is_failed, clean_up_after_failed_read, pending_rebalance_lost, slot_given_twice);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ringstorm_records::payload::NimbusAddress;
+use ringstorm_round::BeatSettings;
 
 use crate::interface::Conf;
 
@@ -34,6 +35,10 @@ pub struct NimbusSettings {
     /// How long whoever is first in the queue waits for code that nobody holds before it leads without. Ringstorm's own;
     /// Storm's waits for ever.
     pub lost_code_wait: Duration,
+    /// How long a request is tried again before it is answered that it does not succeed. Ringstorm's own.
+    pub give_up_after: Duration,
+    /// How beats are judged.
+    pub beats: BeatSettings,
     /// The pause after the first trouble with the tree; it doubles with each further one.
     pub retry_pause: Duration,
     /// The longest pause.
@@ -55,6 +60,8 @@ impl Default for NimbusSettings {
             replication_period: Duration::from_secs(1),
             deletion_delay: Duration::from_secs(300),
             lost_code_wait: Duration::from_secs(60),
+            give_up_after: Duration::from_secs(60),
+            beats: BeatSettings::default(),
             retry_pause: Duration::from_millis(100),
             retry_pause_max: Duration::from_secs(10),
             conf: Conf::new(),

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use ringstorm_control::talks::{FromStore, ToStore};
 use ringstorm_control::time::{Moment, Now};
+use ringstorm_nimbus::interface::{Refusal, Reply, Request};
 use ringstorm_nimbus::{NimbusEffect, NimbusInput};
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_supervisor::supervisor::FoundWorker;
 use ringstorm_supervisor::{SupervisorEffect, SupervisorInput};
 use ringstorm_worker::{WorkerEffect, WorkerInput};
@@ -44,6 +46,70 @@ pub enum Input {
     Supervisor(Box<SupervisorInput>),
     /// What only a worker is told.
     Worker(Box<WorkerInput>),
+    /// What only a client is told.
+    Client(Box<ClientInput>),
+}
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub enum ClientInput {
+    /// Its user wants something.
+    Wanted {
+        /// By which the verdict is known.
+        wish: u64,
+        /// What.
+        request: Request,
+    },
+    /// A call has come to an end.
+    Ended {
+        /// Which.
+        call: u64,
+        /// How.
+        end: CallEnd,
+    },
+}
+
+/// How a call ends.
+#[derive(Clone, Debug)]
+pub enum CallEnd {
+    /// Nobody was there: nothing was asked.
+    NotConnected,
+    /// It was answered.
+    Answered(Result<Reply, Refusal>),
+    /// The connection was lost: nobody knows.
+    Lost,
+}
+
+/// What a client wants.
+#[derive(Clone, Debug)]
+pub enum ClientEffect {
+    /// To call a nimbus.
+    Call {
+        /// By which its end is known.
+        call: u64,
+        /// Whom.
+        to: NimbusAddress,
+        /// What for.
+        request: Box<Request>,
+    },
+    /// To tell its user what became of a wish.
+    Tell {
+        /// Which.
+        wish: u64,
+        /// What.
+        verdict: Verdict,
+    },
+}
+
+/// What a user is told of a wish.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// It was done.
+    Done(Reply),
+    /// It was not done, and will not be.
+    NotDone(String),
+    /// Nobody knows.
+    Unknown(String),
 }
 
 /// What a process wants done.
@@ -59,6 +125,8 @@ pub enum Effect {
     Supervisor(Box<SupervisorEffect>),
     /// What only a worker wants.
     Worker(Box<WorkerEffect>),
+    /// What only a client wants.
+    Client(Box<ClientEffect>),
 }
 
 /// A state machine in the words of the world.
@@ -101,6 +169,7 @@ impl fmt::Display for Input {
             Self::Nimbus(it) => write!(formatter, "<- {}", brief_debug(it)),
             Self::Supervisor(it) => write!(formatter, "<- {}", brief_debug(it)),
             Self::Worker(it) => write!(formatter, "<- {}", brief_debug(it)),
+            Self::Client(it) => write!(formatter, "<- {}", brief_debug(it)),
         }
     }
 }
@@ -113,6 +182,7 @@ impl fmt::Display for Effect {
             Self::Nimbus(it) => formatter.write_str(&brief_debug(it)),
             Self::Supervisor(it) => formatter.write_str(&brief_debug(it)),
             Self::Worker(it) => formatter.write_str(&brief_debug(it)),
+            Self::Client(it) => formatter.write_str(&brief_debug(it)),
         }
     }
 }

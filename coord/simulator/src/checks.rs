@@ -5,6 +5,8 @@
 //! fault of a machine, of the store, or of the law itself.
 
 pub mod cleaning;
+pub mod generations;
+pub mod incarnations;
 pub mod leadership;
 pub mod paths;
 pub mod slots;

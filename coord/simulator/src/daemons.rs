@@ -2,10 +2,12 @@
 //!
 //! Threading: plain data. Errors: none of their own.
 
+mod client;
 mod nimbus;
 mod supervisor;
 mod worker;
 
+pub use client::client;
 pub use nimbus::nimbus;
 pub use supervisor::supervisor;
 pub(crate) use worker::worker;

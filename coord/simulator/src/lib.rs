@@ -17,6 +17,8 @@ pub mod brief;
 pub mod checks;
 pub mod clock;
 pub mod coverage;
+pub mod daemons;
+pub mod plants;
 pub mod random;
 pub mod trace;
 pub mod world;

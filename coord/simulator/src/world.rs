@@ -10,33 +10,47 @@
 //! an order that is not fixed. Threading: one thread. Errors: a [`Violation`] ends the run.
 
 pub mod by_hand;
+mod calls;
+mod code;
 mod connection;
+mod data_path;
+pub mod disk;
 pub mod faults;
 mod life;
 pub mod network;
 pub mod process;
 pub mod queue;
+pub mod truth;
+mod workers;
 mod writes;
 mod zookeeper;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringstorm_control::talks::FromStore;
+use ringstorm_nimbus::interface::{CodeRequest, Request};
 use ringstorm_records::znode::Root;
+use ringstorm_store::cluster::{Cluster, ClusterAcls};
 use ringstorm_store::memory::Ensemble;
 use ringstorm_store::store::SessionId;
+use ringstorm_supervisor::events::Exit;
 
 use self::by_hand::Damage;
-use self::connection::{Reply, Request};
+use self::calls::Call;
+use self::connection::{Answered, Asked};
+use self::data_path::Hello;
 use self::faults::{Faults, Mend};
 use self::network::Network;
 use self::process::{HostId, Process, ProcessId};
 use self::queue::Queue;
+use self::truth::Truth;
+use self::workers::WorkerProcess;
 use self::zookeeper::ZooKeeper;
 use crate::actor::{At, Factory, Input, Role};
 use crate::checks::{Mirror, Violation};
 use crate::clock::Clock;
 use crate::coverage::Coverage;
+use crate::plants::PlantedBug;
 use crate::random::Random;
 use crate::trace::Trace;
 
@@ -44,16 +58,15 @@ use crate::trace::Trace;
 const EVENTS_MAX: u64 = 3_000_000;
 
 /// Something that happens.
-#[derive(Debug)]
 pub(crate) enum Event {
     /// A request arrives at the ensemble.
-    Arrive(Box<Request>),
+    Arrive(Box<Asked>),
     /// Its answer arrives at the process.
-    Reply(Box<Reply>),
+    Reply(Box<Answered>),
     /// A watch arrives at the process.
     Watch { process: ProcessId, life: u64, number: u64 },
-    /// The process is told of its session, or of an operation that was not sent.
-    Tell { process: ProcessId, life: u64, said: Box<FromStore> },
+    /// The process is told something.
+    Give { process: ProcessId, life: u64, input: Box<Input> },
     /// The process tries to connect.
     Connect { process: ProcessId, life: u64, link: u64 },
     /// A process learns that its connection is lost.
@@ -66,6 +79,22 @@ pub(crate) enum Event {
     Start { process: ProcessId, life: u64 },
     /// A frozen process goes on.
     Thaw { process: ProcessId, life: u64 },
+    /// The code directory of a nimbus has done what it was asked; without a request, what it holds is read.
+    Code { process: ProcessId, life: u64, request: Option<Box<CodeRequest>> },
+    /// A supervisor has got the code of a topology, or not.
+    Fetched { process: ProcessId, life: u64, topology: String },
+    /// A call arrives.
+    Called { number: u64, request: Box<Request> },
+    /// A worker process ends.
+    Exit { process: ProcessId, how: Exit },
+    /// The cores of a worker run.
+    CoresStarted { process: ProcessId, life: u64, input: Box<Input> },
+    /// A second has passed for a worker.
+    Tick { process: ProcessId, life: u64 },
+    /// A worker hears of another one.
+    Hello(Hello),
+    /// A frame arrives.
+    Frame { from: ProcessId, to: ProcessId },
     /// A snapshot of the tree is taken.
     Snapshot,
     /// Something goes wrong.
@@ -83,6 +112,14 @@ pub struct Weather {
     pub slow_per_mille: u32,
     /// Watches that are told late.
     pub slow_watch_per_mille: u32,
+    /// Workers that take long to start.
+    pub slow_starts_per_mille: u32,
+    /// Workers that do not start.
+    pub failing_starts_per_mille: u32,
+    /// What code directories do not do.
+    pub failing_disk_per_mille: u32,
+    /// Answers to clients that are lost.
+    pub lost_answers_per_mille: u32,
 }
 
 /// A world.
@@ -108,7 +145,21 @@ pub struct World {
     pub(crate) damage: Damage,
     pub(crate) hosts_down: Vec<bool>,
     pub(crate) healed_at: Option<At>,
+    /// What machines are told to be the tree.
+    pub(crate) cluster: Cluster,
+    /// Nimbuses, by where they are reached.
+    pub(crate) addresses: BTreeMap<String, ProcessId>,
+    pub(crate) calls: BTreeMap<u64, Call>,
+    pub(crate) next_call: u64,
+    pub(crate) workers: BTreeMap<ProcessId, WorkerProcess>,
+    pub(crate) truth: Truth,
+    pub(crate) planted: Option<PlantedBug>,
     events: u64,
+}
+
+/// The name of a host.
+pub fn host_name(host: HostId) -> String {
+    format!("host-{}", host.0)
 }
 
 impl World {
@@ -116,6 +167,7 @@ impl World {
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut random = Random::new(seed);
         let timeout = random.millis(6_000, 20_000);
+        let root = Root::new("/storm").expect("it starts with / and has one name");
         Self {
             now: At::ZERO,
             random,
@@ -126,12 +178,19 @@ impl World {
             queue: Queue::default(),
             processes: Vec::new(),
             zookeeper: ZooKeeper::new(timeout),
-            root: Root::new("/storm").expect("it starts with / and has one name"),
             mirror: Mirror::default(),
             faults: None,
             damage: Damage::default(),
             hosts_down: Vec::new(),
             healed_at: None,
+            cluster: Cluster::new(root.clone(), ClusterAcls::open()),
+            root,
+            addresses: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            next_call: 1,
+            workers: BTreeMap::new(),
+            truth: Truth::default(),
+            planted: None,
             events: 0,
         }
     }
@@ -186,9 +245,17 @@ impl World {
             Event::Arrive(request) => self.arrive(*request),
             Event::Reply(reply) => self.reply(*reply),
             Event::Watch { process, life, number } => self.watch(process, life, number),
-            Event::Tell { process, life, said } => {
-                if self.processes[process.0].life == life { self.give(process, Input::Store(*said)) } else { Ok(()) }
+            Event::Give { process, life, input } => {
+                if self.processes[process.0].life == life { self.give(process, *input) } else { Ok(()) }
             }
+            Event::Code { process, life, request } => self.code_done(process, life, request.map(|it| *it)),
+            Event::Fetched { process, life, topology } => self.code_fetched(process, life, topology),
+            Event::Called { number, request } => self.called(number, *request),
+            Event::Exit { process, how } => self.exit_worker(process, how),
+            Event::CoresStarted { process, life, input } => self.cores_started(process, life, *input),
+            Event::Tick { process, life } => self.tick(process, life),
+            Event::Hello(hello) => self.hello(hello),
+            Event::Frame { from, to } => self.frame(from, to),
             Event::Connect { process, life, link } => self.connect(process, life, link),
             Event::Cut { process, life } => {
                 if self.processes[process.0].life == life {

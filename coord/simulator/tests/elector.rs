@@ -147,6 +147,7 @@ impl Actor for Elector {
     fn handle(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
             Input::Store(said) => Machine::handle(self, now, said),
+            _ => Vec::new(),
         }
     }
 
@@ -162,7 +163,7 @@ impl Actor for Elector {
 fn elector(id: &str, is_careless: bool) -> Factory {
     let id = id.to_owned();
     Rc::new(move |birth| {
-        Box::new(Elector {
+        Some(Box::new(Elector {
             cluster: Cluster::new(Root::new("/storm").unwrap(), ClusterAcls::open()),
             id: format!("{id}-{}", birth.life),
             is_careless,
@@ -172,7 +173,7 @@ fn elector(id: &str, is_careless: bool) -> Factory {
             is_busy: false,
             talks: Talks::default(),
             due: birth.now.moment,
-        })
+        }))
     })
 }
 

@@ -8,6 +8,7 @@
 //! limit, everything else as long as the term lasts.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 use ringstorm_store::cluster::Trouble;
@@ -84,6 +85,16 @@ impl Acts {
     /// The act that is being done.
     pub(super) fn act(&mut self) -> Option<&mut Act> {
         self.current.as_mut().map(|pending| &mut pending.act)
+    }
+
+    /// Whether a wait has ended and its action is not done yet.
+    pub(super) fn is_about(&self, wait: &Wait) -> bool {
+        let is_it = |pending: &Pending| match &pending.act {
+            Act::Waited(ended) => ended == wait,
+            Act::Rebalance(rebalancing) => rebalancing.topology == wait.topology,
+            _ => false,
+        };
+        self.waiting.iter().chain(&self.current).any(is_it)
     }
 
     fn next(&mut self, now: Moment) -> Option<Pending> {
@@ -190,7 +201,16 @@ impl Nimbus {
         self.heed(trouble);
     }
 
-    /// Puts off what is being done.
+    /// Puts off what is being done, which waits for somebody else.
+    pub(super) fn postpone(&mut self, pause: Duration) {
+        let now = self.now.moment;
+        let Some(term) = self.term() else { return };
+        if let Some(pending) = term.acts.current.take() {
+            term.acts.waiting.push_back(Pending { not_before: now + pause, troubles: 0, ..pending });
+        }
+    }
+
+    /// Puts off what is being done after trouble.
     pub(super) fn put_off(&mut self, why: &str) {
         let now = self.now.moment;
         let limit = self.settings.give_up_after;

@@ -84,14 +84,16 @@ impl Nimbus {
     fn decide_clean_up(&mut self, mut listings: Listings) {
         let now_ms = u64::try_from(self.now.moment.0.as_millis()).unwrap_or(u64::MAX);
         let delay_ms = u64::try_from(self.settings.deletion_delay.as_millis()).unwrap_or(u64::MAX);
-        if self.plants.clean_up_after_failed_read() {
+        let plants = self.plants;
+        if plants.clean_up_after_failed_read() {
             take_failed_for_empty(&mut listings);
         }
-        let held = self.code.held_keys().filter_map(|key| TopologyBlob::of_key(key.as_str()));
         if let Ok(blobs) = &mut listings.blobs {
+            let held = self.code.held_keys().filter_map(|key| TopologyBlob::of_key(key.as_str()));
             blobs.extend(held.map(|(topology, _)| topology.to_owned()));
         }
         let Some(term) = self.term() else { return };
+        let looks_again = !plants.clean_up_after_failed_read();
         let submitting = term.submissions.ids();
         let leader = term.leadership.clone();
         match clean_up(&listings, &submitting, &term.clean_ups.idle_since, now_ms, delay_ms) {
@@ -104,7 +106,7 @@ impl Nimbus {
                 }
                 self.say_in_term(|tree| async move {
                     let mut removed = Vec::new();
-                    let result = remove_all(&tree, &leader, &remove, &stray_assignments, &mut removed).await;
+                    let result = remove_all(&tree, &leader, &remove, &stray_assignments, looks_again, &mut removed).await;
                     TermSaid::Act(ActSaid::CleanUp(CleanUpSaid::Removed(removed, result)))
                 });
             }
@@ -175,15 +177,16 @@ async fn remove_all(
     leader: &Leadership,
     remove: &BTreeSet<String>,
     stray_assignments: &BTreeSet<String>,
+    looks_again: bool,
     removed: &mut Vec<NodeName>,
 ) -> Result<(), Trouble> {
     for topology in stray_assignments.iter().filter_map(|id| NodeName::new(id).ok()) {
-        if !tree.storm_base(&topology, false).await?.is_there() {
+        if !(looks_again && tree.storm_base(&topology, false).await?.is_there()) {
             tree.remove_assignment(leader, &topology).await?;
         }
     }
     for topology in remove.iter().filter_map(|id| NodeName::new(id).ok()) {
-        if tree.storm_base(&topology, false).await?.is_there() {
+        if looks_again && tree.storm_base(&topology, false).await?.is_there() {
             continue;
         }
         tree.remove_topology(leader, &topology).await?;

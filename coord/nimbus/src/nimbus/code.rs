@@ -36,6 +36,10 @@ pub(super) struct Code {
     keys: BTreeSet<NodeName>,
     is_asking: bool,
     fetches: BTreeMap<NodeName, Fetch>,
+    /// Contents that are being stored in the place of others.
+    replacing: BTreeMap<NodeName, HeldBlob>,
+    /// Since when blobs are held here of topologies that the tree does not know.
+    strays: BTreeMap<NodeName, Moment>,
     troubles: u32,
     /// When to look at what is stale.
     at: Option<Moment>,
@@ -70,7 +74,8 @@ pub(super) struct BlobState {
 /// What a conversation has come to.
 #[derive(Debug)]
 pub(super) enum CodeSaid {
-    Keys(Result<Listing<NodeName>, Trouble>),
+    /// The keys of all blobs, and, read after them, the topologies that live.
+    Keys(Result<(Listing<NodeName>, Listing<NodeName>), Trouble>),
     States { keys: Vec<NodeName>, result: Result<Vec<BlobState>, Trouble> },
     Listed { key: NodeName, number: u32, result: Result<(), Trouble> },
 }
@@ -146,6 +151,16 @@ impl Code {
         self.at = Some(now);
     }
 
+    /// A content is about to be stored in the place of another.
+    pub(super) fn replaces(&mut self, blob: HeldBlob) {
+        self.replacing.insert(blob.key.clone(), blob);
+    }
+
+    /// It was not.
+    pub(super) fn replaces_not(&mut self, key: &NodeName) {
+        self.replacing.remove(key);
+    }
+
     /// Of an earlier session nothing is listed, and nothing is watched.
     pub(super) fn forget_session(&mut self) {
         for held in self.held.iter_mut().flat_map(BTreeMap::values_mut) {
@@ -201,7 +216,7 @@ impl Nimbus {
         if self.code.are_keys_stale {
             self.code.are_keys_stale = false;
             self.code.is_asking = true;
-            self.say(|tree| async move { Said::Code(CodeSaid::Keys(tree.blob_keys(true).await)) });
+            self.say(|tree| async move { Said::Code(CodeSaid::Keys(keys(&tree).await)) });
             return;
         }
         let keys: Vec<NodeName> = self.code.stale.iter().take(BLOBS_AT_ONCE).cloned().collect();
@@ -221,10 +236,11 @@ impl Nimbus {
     pub(super) fn hear_code(&mut self, said: CodeSaid) {
         let now = self.now.moment;
         match said {
-            CodeSaid::Keys(Ok(listing)) => {
+            CodeSaid::Keys(Ok((listing, topologies))) => {
                 self.code.is_asking = false;
                 self.code.troubles = 0;
-                self.note_skipped(listing.skipped);
+                self.note_skipped(listing.skipped.clone());
+                self.take_strays(&listing, &topologies);
                 let before = std::mem::take(&mut self.code.keys);
                 let held = self.code.held.get_or_insert_default();
                 let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(|held| !held.is_listed);
@@ -341,7 +357,7 @@ impl Nimbus {
                 } else {
                     self.code.is_stale(key, now);
                 }
-                self.want_round("code came");
+                self.want_round();
             }
             CodeEvent::Failed { task: CodeTask::Fetch(key), why } => {
                 let pause = self.code.fetches.get_mut(&key).map(|fetch| {
@@ -368,6 +384,39 @@ impl Nimbus {
         }
     }
 
+    /// A content was stored in the place of another.
+    pub(super) fn content_is_stored(&mut self, key: &NodeName, number: u32) {
+        let Some(blob) = self.code.replacing.remove(key).filter(|blob| blob.number == number) else { return };
+        self.code.take(blob, false);
+        self.list(key.clone(), number);
+    }
+
+    /// Looks at what is held and not named by the tree: what belongs to a topology that lives is listed again, what belongs
+    /// to none goes after a while.
+    fn take_strays(&mut self, named: &Listing<NodeName>, living: &Listing<NodeName>) {
+        let (now, delay) = (self.now.moment, self.settings.deletion_delay);
+        let submitting = self.term().map(|term| term.submissions.ids()).unwrap_or_default();
+        // What cannot be read as a name is somebody's all the same.
+        let is_readable = living.skipped.is_empty();
+        let named: BTreeSet<&NodeName> = named.found.iter().collect();
+        let living: BTreeSet<&str> = living.found.iter().map(NodeName::as_str).collect();
+        let mut strays = BTreeMap::new();
+        for key in self.code.held_keys() {
+            let Some((topology, _)) = TopologyBlob::of_key(key.as_str()) else { continue };
+            if !named.contains(key) && !living.contains(topology) && !submitting.contains(topology) && is_readable {
+                strays.insert(key.clone(), self.code.strays.get(key).copied().unwrap_or(now));
+            }
+        }
+        let unlisted = self.code.held_keys().filter(|key| !named.contains(key) && !strays.contains_key(*key)).cloned();
+        let unlisted: Vec<NodeName> = unlisted.collect();
+        self.code.stale.extend(unlisted);
+        let gone = strays.iter().filter(|(_, since)| now.since(**since) >= delay).map(|(key, _)| key.clone());
+        for key in gone.collect::<Vec<_>>() {
+            self.effects.push(NimbusEffect::Code(CodeRequest::Remove { key }));
+        }
+        self.code.strays = strays;
+    }
+
     /// A content that this nimbus made and stored itself.
     pub(super) fn take_own_content(&mut self, blob: HeldBlob) {
         self.code.keys.insert(blob.key.clone());
@@ -380,6 +429,11 @@ impl CodeFailure {
     pub(super) fn is_final(&self) -> bool {
         matches!(self, Self::Upload(_))
     }
+}
+
+async fn keys(tree: &Tree) -> Result<(Listing<NodeName>, Listing<NodeName>), Trouble> {
+    let keys = tree.blob_keys(true).await?;
+    Ok((keys, tree.topologies(false).await?))
 }
 
 /// The key of a blob of a topology.

@@ -14,8 +14,6 @@ use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::StormBase;
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 use ringstorm_store::cluster::{Candidacy, Leadership, Listing, Skipped, Standing, Tree, Trouble};
-use ringstorm_store::operation::Operation;
-use ringstorm_store::outcome::Outcome;
 use ringstorm_store::path::ZnodePath;
 use ringstorm_store::store::WatchEvent;
 
@@ -23,12 +21,12 @@ use super::Nimbus;
 use super::acts::Acts;
 use super::clean_up::CleanUps;
 use super::code::{BlobState, blob_states, topology_keys};
+use super::requests::sync;
 use super::rounds::Rounds;
 use super::said::{Said, TermSaid};
 use super::submission::Submissions;
 use super::term::{Lead, Term};
 use super::transitions::Delays;
-use crate::interface::Refusal;
 
 /// The place in the queue.
 #[derive(Debug, Default)]
@@ -282,25 +280,19 @@ impl Nimbus {
             self.note(format_args!("nobody holds {key}; its topology is left alone until somebody does, or it is killed"));
         }
         self.note("this nimbus leads now");
+        let now = self.now.moment;
         self.lead = Lead::Leads(Box::new(Term {
             number,
             leadership,
             submissions: Submissions::default(),
             acts: Acts::default(),
             delays: Delays::default(),
-            rounds: Rounds::default(),
-            clean_ups: CleanUps::default(),
+            rounds: Rounds::new(now, self.settings.beats),
+            clean_ups: CleanUps::new(now),
         }));
         self.begin_term(&survey);
     }
 
-    /// The words for whoever asks something of a leader, of a nimbus that is none.
-    pub(super) fn no_leader_words(&self) -> Option<Refusal> {
-        match self.lead {
-            Lead::Gaining(_) => Some(Refusal::TryAgain("this nimbus is taking the lead".into())),
-            _ => None,
-        }
-    }
 }
 
 /// Whether a nimbus holds the newest content of each of these blobs.
@@ -313,12 +305,7 @@ fn holds_all(blobs: &[BlobState], address: &NimbusAddress) -> bool {
 
 async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     // Behind everything that an earlier leader wrote, and what this one wrote before an interruption.
-    let path = tree.path(&Node::Storms {});
-    match tree.asker().ask(Operation::Sync { path: path.clone() }).await {
-        Outcome::Done(_) => {}
-        Outcome::Failed(failure) => return Err(Trouble::Failed { path, condition: failure.condition }),
-        Outcome::Unknown(doubt) => return Err(Trouble::Unknown { path, doubt }),
-    }
+    sync(tree).await?;
     let Listing { found: bases, skipped } = bases(tree).await?;
     let keys: Vec<NodeName> = bases.iter().flat_map(|(topology, _)| topology_keys(topology)).collect();
     let blobs = blob_states(tree, keys, false).await?;

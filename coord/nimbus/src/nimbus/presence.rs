@@ -65,10 +65,6 @@ impl Presence {
         }
     }
 
-    pub(super) fn started_secs(&self) -> i32 {
-        self.started_secs
-    }
-
     /// Whether this nimbus has said that it lives.
     pub(super) fn is_there(&self) -> bool {
         self.state == State::There

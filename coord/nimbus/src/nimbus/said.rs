@@ -28,5 +28,5 @@ pub(super) enum TermSaid {
     Surveyed(Result<Box<Survey>, Trouble>),
     Submission(SubmissionSaid),
     Act(ActSaid),
-    Beats(Result<Box<Beating>, Trouble>),
+    Beats(Box<Beating>),
 }

@@ -270,6 +270,7 @@ impl Nimbus {
 
     pub(super) fn hear_submission(&mut self, said: SubmissionSaid) {
         let now = self.now.moment;
+        let look_again = now + self.settings.replication_period;
         let Some(current) = self.term().and_then(|term| term.submissions.current.as_mut()) else { return };
         match (said, current.step.clone()) {
             (SubmissionSaid::Checked(Ok(names)), _) => self.take_names(&names),
@@ -293,17 +294,18 @@ impl Nimbus {
                     current.is_asking = false;
                     current.troubles = 0;
                     current.trouble_since = None;
-                    current.at = Some(now + self.settings.replication_period);
+                    current.at = Some(look_again);
                 }
             }
             (SubmissionSaid::Based(Ok(())), Step::Base(taken)) => {
                 self.note(format_args!("topology {} is there", taken.topology));
                 self.finish_submission(Ok(Reply::Submitted { topology: taken.topology.clone() }));
-                self.want_round("a topology came");
+                self.want_round();
             }
             (SubmissionSaid::Based(Err(trouble)), _) => {
                 current.is_in_doubt |= matches!(trouble, Trouble::Unknown { .. });
-                if cfg!(feature = "planted-bugs") && self.plants.unknown_is_failed && current.is_in_doubt {
+                let is_in_doubt = current.is_in_doubt;
+                if is_in_doubt && self.plants.unknown_is_failed() {
                     self.finish_submission(Err(Refusal::TryAgain(trouble.to_string())));
                 } else {
                     self.submission_trouble(trouble);
@@ -362,6 +364,7 @@ impl Nimbus {
             self.finish_submission(Err(Refusal::AlreadyAlive(why)));
             return;
         }
+        let first = self.submission_count() + 1;
         let held: BTreeSet<&str> =
             self.code.held_keys().filter_map(|key| Some(TopologyBlob::of_key(key.as_str())?.0)).collect();
         let now_secs = i64::from(self.now.wall_secs());
@@ -369,7 +372,6 @@ impl Nimbus {
             let id = topology_id(&sent.name, *number, now_secs);
             !names.ids.contains(&id) && !held.contains(id.as_str())
         };
-        let first = self.submission_count() + 1;
         // There are finitely many of them.
         let number = (first..).find(is_free).unwrap_or(first);
         let accepted = accept(&self.settings.conf, &self.submission(&sent, number));
@@ -395,6 +397,7 @@ impl Nimbus {
     }
 
     pub(super) fn submission_stored(&mut self, topology: &NodeName, result: Result<(), CodeFailure>) {
+        let at = self.now.moment + self.settings.retry_pause_max;
         let current = self.term().and_then(|term| term.submissions.current.as_mut());
         let step = current.as_ref().map(|current| current.step.clone());
         let Some(Step::Store(taken, numbers)) = step.filter(|step| step.taken().is_some_and(|taken| taken.topology == *topology)) else {
@@ -410,7 +413,6 @@ impl Nimbus {
             Ok(()) => self.go_to(Step::Hold(taken, numbers)),
             Err(why) if why.is_final() => self.finish_submission(Err(Refusal::NoUpload(why.to_string()))),
             Err(why) => {
-                let at = self.now.moment + self.settings.retry_pause_max;
                 let is_over = current.is_some_and(|current| {
                     current.is_asking = false;
                     current.troubles += 1;

@@ -106,16 +106,11 @@ impl Nimbus {
             TermSaid::Surveyed(survey) => self.hear_survey(survey),
             TermSaid::Submission(said) => self.hear_submission(said),
             TermSaid::Act(said) => self.hear_act(said),
-            TermSaid::Beats(beats) => self.hear_beats(beats),
+            TermSaid::Beats(beats) => self.hear_beats(*beats),
         }
     }
 
     pub(super) fn begin_term(&mut self, survey: &Survey) {
-        let now = self.now;
-        if let Some(term) = self.term() {
-            term.rounds.begin(now.moment);
-            term.clean_ups.begin(now.moment);
-        }
         self.recover_delays(&survey.bases);
         self.tell_who_leads();
     }

@@ -17,7 +17,7 @@ use ringstorm_lifecycle as lifecycle;
 use ringstorm_lifecycle::id::find;
 use ringstorm_lifecycle::system::message_timeout_secs;
 use ringstorm_lifecycle::transition::{Action, DelayedAction, Effect, Transition, transition};
-use ringstorm_lifecycle::{rebalance, transition};
+use ringstorm_lifecycle::rebalance;
 use ringstorm_records::records::{RebalanceOptions, StormBase, TopologyActionOptions, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 use ringstorm_store::cluster::{Leadership, Listing, Reading, Tree, Trouble};
@@ -154,7 +154,7 @@ impl Nimbus {
             TransitionSaid::Removed { topology, result: Ok(()) } => {
                 self.note(format_args!("topology {topology} is gone"));
                 self.finish_act();
-                self.want_round("a topology is gone");
+                self.want_round();
             }
             TransitionSaid::Found(Err(trouble)) | TransitionSaid::Removed { result: Err(trouble), .. } => {
                 self.act_trouble(&trouble);
@@ -315,9 +315,9 @@ fn decide(topology: &str, base: &StormBase, action: &Action, timeout: i32) -> Re
         && *pending == completed(options, timeout)
     {
         let action = Action::GainLeadership;
-        return transition::transition(topology, base, &action, timeout);
+        return transition(topology, base, &action, timeout);
     }
-    transition::transition(topology, base, action, timeout)
+    transition(topology, base, action, timeout)
 }
 
 /// Options as they are stored.

@@ -9,15 +9,22 @@ use ringstorm_records::payload::NimbusAddress;
 use ringstorm_store::cluster::Cluster;
 
 use crate::actor::{Actor, Effect, Factory, Input};
+use crate::plants::PlantedBug;
 
 struct Adapter(Nimbus);
 
 /// A nimbus at an address.
-pub fn nimbus(cluster: Cluster, address: NimbusAddress, settings: NimbusSettings) -> Factory {
+pub fn nimbus(
+    cluster: Cluster,
+    address: NimbusAddress,
+    settings: NimbusSettings,
+    planted: Option<PlantedBug>,
+) -> Factory {
     Rc::new(move |birth| {
         let random = u128::from(birth.random.number());
         let identity = Identity { address: address.clone(), version: "2.8.2-ringstorm.0".to_owned(), random };
-        Some(Box::new(Adapter(Nimbus::new(cluster.clone(), identity, settings.clone(), birth.now))))
+        let nimbus = Nimbus::new(cluster.clone(), identity, settings.clone(), birth.now);
+        Some(Box::new(Adapter(crate::plants::in_nimbus(nimbus, planted))))
     })
 }
 

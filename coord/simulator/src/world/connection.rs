@@ -24,7 +24,7 @@ const ASKED_PER_SECOND_MAX: u32 = 4_000;
 
 /// A request on its way to the ensemble.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct Asked {
     pub(crate) process: ProcessId,
     pub(crate) life: u64,
     pub(crate) session: SessionId,
@@ -37,7 +37,7 @@ pub(crate) struct Request {
 
 /// An answer on its way back.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct Answered {
     pub(crate) process: ProcessId,
     pub(crate) life: u64,
     pub(crate) link: u64,
@@ -77,7 +77,7 @@ impl World {
         let at = (now + delay).max(link.last_arrival);
         link.last_arrival = at;
         let doubt = if asked.operation.is_write() { process.doubt.take() } else { None };
-        let request = Request {
+        let request = Asked {
             process: id,
             life: process.life,
             session: asked.session,
@@ -96,7 +96,7 @@ impl World {
     }
 
     /// A request arrives at the ensemble.
-    pub(crate) fn arrive(&mut self, request: Request) -> Result<(), Violation> {
+    pub(crate) fn arrive(&mut self, request: Asked) -> Result<(), Violation> {
         let Some(served) = self.zookeeper.served.get_mut(&request.session) else { return Ok(()) };
         if served.link != request.link || request.order >= served.lost_from {
             return Ok(());
@@ -116,8 +116,8 @@ impl World {
             let link = &mut self.processes[request.process.0].link;
             let at = (self.now + delay).max(link.last_delivery);
             link.last_delivery = at;
-            let Request { process, life, link, question, .. } = request;
-            self.queue.push(at, Event::Reply(Box::new(Reply { process, life, link, question, outcome })));
+            let Asked { process, life, link, question, .. } = request;
+            self.queue.push(at, Event::Reply(Box::new(Answered { process, life, link, question, outcome })));
             if request.is_cut_after {
                 self.coverage.hit("fault: answer to a write lost with its connection");
                 self.cut(process, None);
@@ -178,7 +178,7 @@ impl World {
     }
 
     /// An answer arrives at its process.
-    pub(crate) fn reply(&mut self, reply: Reply) -> Result<(), Violation> {
+    pub(crate) fn reply(&mut self, reply: Answered) -> Result<(), Violation> {
         let process = &mut self.processes[reply.process.0];
         if process.life != reply.life || process.link.number != reply.link {
             return Ok(());
@@ -206,7 +206,8 @@ impl World {
         let process = &mut self.processes[id.0];
         let at = self.now.max(process.link.last_delivery);
         process.link.last_delivery = at;
-        self.queue.push(at, Event::Tell { process: id, life: process.life, said: Box::new(said) });
+        let life = process.life;
+        self.queue.push(at, Event::Give { process: id, life, input: Box::new(Input::Store(said)) });
     }
 
     /// The connection of a process is lost. Of the requests under way, those from `lost_from` on never arrive; `None`

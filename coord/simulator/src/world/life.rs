@@ -5,9 +5,13 @@
 
 use std::time::Duration;
 
+use ringstorm_nimbus::NimbusEffect;
+use ringstorm_nimbus::interface::RequestId;
+use ringstorm_supervisor::events::Exit;
+
 use super::process::{Link, LinkState, ProcessId};
 use super::{Event, World};
-use crate::actor::{Birth, Effect, Input};
+use crate::actor::{Birth, ClientEffect, Effect, Input, Role};
 use crate::checks::Violation;
 
 /// More wake-ups at one time than this are a loop without a pause.
@@ -16,6 +20,9 @@ const WAKES_MAX: u32 = 100;
 impl World {
     /// A process starts.
     pub(crate) fn start(&mut self, id: ProcessId, life: u64) -> Result<(), Violation> {
+        if self.workers.get(&id).is_some_and(|worker| !worker.is_alive) {
+            return Ok(());
+        }
         let is_down = self.is_down(self.processes[id.0].host);
         let process = &mut self.processes[id.0];
         if process.life != life || process.is_up() || is_down {
@@ -25,14 +32,29 @@ impl World {
         let born = process.life.div_ceil(2);
         let now = process.clock.now(self.now);
         let factory = process.factory.clone();
-        let actor = factory(Birth { life: born, now, random: &mut self.random });
         self.trace.line(self.now, &self.processes[id.0].name, || format!("starts for the {born}. time"));
+        let found = self.found_workers(id);
+        let (mirror, disk) = (&self.mirror, &self.processes[id.0].disk);
+        let actor = factory(Birth { life: born, now, random: &mut self.random, disk, found, mirror });
         let process = &mut self.processes[id.0];
+        let Some(actor) = actor else {
+            self.coverage.hit("worker ended at its start");
+            return self.exit_worker(id, Exit::Code(1));
+        };
+        process.was_admitted = false;
         process.actor = Some(actor);
         process.link = Link { number: process.link.number + 1, ..Link::default() };
         (process.crash_after, process.doubt) = (None, None);
         let delay = self.random.millis(1, 100);
         self.plan_connect(id, delay);
+        match self.processes[id.0].role {
+            Role::Nimbus => self.read_directory(id),
+            Role::Worker => {
+                let life = self.processes[id.0].life;
+                self.queue.push(self.now + Duration::from_secs(1), Event::Tick { process: id, life });
+            }
+            Role::Supervisor | Role::Client => {}
+        }
         self.act(id, None)
     }
 
@@ -110,11 +132,42 @@ impl World {
         match effect {
             Effect::Store(asked) => self.submit(id, asked),
             Effect::Note(_) => Ok(()),
+            Effect::Nimbus(effect) => self.do_nimbuses(id, *effect),
+            Effect::Supervisor(effect) => self.do_supervisors(id, *effect),
+            Effect::Worker(effect) => self.do_workers(id, *effect),
+            Effect::Client(effect) => self.do_clients(id, *effect),
+        }
+    }
+
+    fn do_nimbuses(&mut self, id: ProcessId, effect: NimbusEffect) -> Result<(), Violation> {
+        match effect {
+            NimbusEffect::Reply { id: RequestId(number), reply } => self.answer(number, reply),
+            NimbusEffect::Code(request) => self.ask_code(id, request),
+            NimbusEffect::Stop(_) => {
+                self.coverage.hit("nimbus stopped itself");
+                self.crash(id)
+            }
+            NimbusEffect::Store(asked) => self.submit(id, asked),
+            NimbusEffect::Note(_) => Ok(()),
+        }
+    }
+
+    fn do_clients(&mut self, id: ProcessId, effect: ClientEffect) -> Result<(), Violation> {
+        match effect {
+            ClientEffect::Call { call, to, request } => {
+                self.call(id, call, &to, *request);
+                Ok(())
+            }
+            ClientEffect::Tell { wish, verdict } => self.told(wish, verdict),
         }
     }
 
     /// A process ends at once. Its host may start it again later.
     pub(crate) fn crash(&mut self, id: ProcessId) -> Result<(), Violation> {
+        if self.workers.get(&id).is_some_and(|worker| worker.is_alive) {
+            // It is its supervisor that hears of it.
+            return self.exit_worker(id, Exit::Signal(9));
+        }
         if !self.processes[id.0].is_up() {
             return Ok(());
         }
@@ -126,6 +179,7 @@ impl World {
         process.life += 1;
         process.link.state = LinkState::None;
         let (life, is_restarted) = (process.life, process.is_restarted);
+        self.lose_calls(id);
         if is_restarted {
             let delay = if self.random.chance(300) {
                 self.random.millis(2_000, 40_000)

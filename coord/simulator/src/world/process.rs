@@ -9,6 +9,7 @@ use ringstorm_store::store::{SessionId, WatchEvent};
 
 use crate::actor::{Actor, At, Factory, Input, Role};
 use crate::clock::Clock;
+use crate::world::disk::Disk;
 
 /// Which process, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,10 @@ pub struct Process {
     pub(crate) asked: (At, u32),
     /// After how many of its next effects it crashes.
     pub(crate) crash_after: Option<usize>,
+    /// What outlives it.
+    pub disk: Disk,
+    /// In this life, its node was its own at some time.
+    pub(crate) was_admitted: bool,
     /// What happens to its next write.
     pub(crate) doubt: Option<Doubtful>,
 }
@@ -113,6 +118,8 @@ impl Process {
             woken: (At::ZERO, 0),
             asked: (At::ZERO, 0),
             crash_after: None,
+            disk: Disk::default(),
+            was_admitted: false,
             doubt: None,
         }
     }

@@ -37,6 +37,10 @@ impl World {
             };
             let node = self.root.node(path.as_str());
             let after = self.zookeeper.ensemble.look(path).map(|(data, _)| data);
+            let base_before = match &node {
+                Some(Node::Storm { topology }) => self.mirror.bases.get(topology).cloned(),
+                _ => None,
+            };
             if let Some(role) = role {
                 let before = before[index].as_deref();
                 let seen = Seen { who: &who, role, path, node: node.as_ref(), before, after, is_leader };
@@ -47,6 +51,18 @@ impl World {
                 checks::after(&self.mirror, seen)?;
             } else if let Some(node) = &node {
                 self.mirror.take(node, after);
+            }
+            match &node {
+                Some(Node::Storm { topology }) => {
+                    let base = self.mirror.bases.get(topology).cloned();
+                    self.note_base(topology, base_before.as_ref(), base.as_ref(), role.is_none())?;
+                }
+                Some(Node::Supervisor { .. }) if role == Some(Role::Supervisor) && after.is_some() => {
+                    if let Some(id) = self.zookeeper.process_of(session) {
+                        self.processes[id.0].was_admitted = true;
+                    }
+                }
+                _ => {}
             }
         }
         Ok(outcome)

@@ -1,0 +1,213 @@
+//! What users were told, and what was the case.
+//!
+//! Invariants: whoever was told that something was done can find that it was; whoever was told that it was not will
+//! never find that it was.
+
+use std::collections::BTreeMap;
+
+use ringstorm_nimbus::interface::{Content, Reply, Request, SUBMISSION_TOKEN};
+use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_records::records::{StormBase, TopologyStatus};
+use ringstorm_records::znode::NodeName;
+
+use super::World;
+use super::process::ProcessId;
+use crate::actor::{At, ClientInput, Input, Verdict};
+use crate::checks::Violation;
+
+const LAW: &str = "users are told the truth";
+
+/// What was wished, and what happened to topologies.
+#[derive(Debug, Default)]
+pub struct Truth {
+    wishes: BTreeMap<u64, Wish>,
+    /// Topologies by the token of their submission.
+    created: BTreeMap<String, Vec<NodeName>>,
+    /// When a topology of a name was last seen in a state; those that are in it now are not here.
+    seen: BTreeMap<(String, State), At>,
+    /// When the last topology of a name came to be, as long as it is there.
+    present_since: BTreeMap<String, At>,
+}
+
+/// What a topology of a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Active,
+    Inactive,
+    Rebalancing,
+    Killed,
+    Gone,
+}
+
+/// What a user wants.
+#[derive(Clone, Debug)]
+struct Wish {
+    client: ProcessId,
+    client_life: u64,
+    begun: At,
+    what: Request,
+    verdict: Option<Verdict>,
+}
+
+fn state_of(base: Option<&StormBase>) -> State {
+    match base.map(|base| &base.status) {
+        Some(TopologyStatus::Active) => State::Active,
+        Some(TopologyStatus::Inactive) => State::Inactive,
+        Some(TopologyStatus::Rebalancing) => State::Rebalancing,
+        Some(TopologyStatus::Killed) => State::Killed,
+        _ => State::Gone,
+    }
+}
+
+impl World {
+    /// A user of a client wants something now.
+    pub(crate) fn wish(&mut self, client: ProcessId, wish: u64, request: Request) -> Result<(), Violation> {
+        if !self.processes[client.0].is_up() {
+            return Ok(());
+        }
+        let client_life = self.processes[client.0].life;
+        let made = Wish { client, client_life, begun: self.now, what: request.clone(), verdict: None };
+        self.truth.wishes.insert(wish, made);
+        self.give(client, Input::Client(Box::new(ClientInput::Wanted { wish, request })))
+    }
+
+    /// A user is told what became of a wish.
+    pub(crate) fn told(&mut self, wish: u64, verdict: Verdict) -> Result<(), Violation> {
+        let Some(made) = self.truth.wishes.get_mut(&wish) else { return Ok(()) };
+        if let Some(before) = made.verdict.replace(verdict.clone()) {
+            let message = format!("wish {wish} got {verdict:?} after {before:?}");
+            return Err(Violation::new("each wish gets one verdict", message));
+        }
+        self.coverage.hit(match (&made.what, &verdict) {
+            (Request::Submit(_), Verdict::Done(_)) => "submit done",
+            (Request::Submit(_), Verdict::NotDone(_)) => "submit not done",
+            (Request::Kill { .. }, Verdict::Done(_)) => "kill done",
+            (Request::Rebalance { .. }, Verdict::Done(_)) => "rebalance done",
+            (Request::Activate { .. } | Request::Deactivate { .. }, Verdict::Done(_)) => "(de)activate done",
+            (_, Verdict::NotDone(_)) => "wish not done",
+            (_, Verdict::Unknown(_)) => "wish of unknown outcome",
+            (_, Verdict::Done(_)) => "wish done",
+        });
+        let made = made.clone();
+        self.judge(wish, &made, &verdict)
+    }
+
+    fn judge(&self, wish: u64, made: &Wish, verdict: &Verdict) -> Result<(), Violation> {
+        let lie = |why: String| Err(Violation::new(LAW, format!("wish {wish} got {verdict:?}, and {why}")));
+        match (&made.what, verdict) {
+            (Request::Submit(submission), Verdict::Done(Reply::Submitted { topology })) => {
+                let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
+                if !created.is_some_and(|created| created.contains(topology)) {
+                    return lie(format!("what its token has made is {created:?}"));
+                }
+            }
+            (Request::Submit(submission), Verdict::NotDone(_)) => {
+                let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
+                if let Some(created) = created {
+                    return lie(format!("its token has made {created:?}"));
+                }
+            }
+            (Request::Kill { name, .. }, Verdict::Done(_)) => {
+                if !self.was(name, State::Killed, made.begun) && !self.was(name, State::Gone, made.begun) {
+                    return lie(format!("{name} was not killed since"));
+                }
+            }
+            (Request::Kill { name, .. }, Verdict::NotDone(_)) if !self.was(name, State::Gone, made.begun) => {
+                return lie(format!("{name} was there all the time"));
+            }
+            (Request::Rebalance { name, .. }, Verdict::Done(_)) if !self.was(name, State::Rebalancing, made.begun) => {
+                return lie(format!("{name} was not rebalanced since"));
+            }
+            (Request::Activate { name }, Verdict::Done(_))
+                if !self.was(name, State::Active, made.begun) && !self.was(name, State::Rebalancing, made.begun) =>
+            {
+                return lie(format!("{name} was not active since"));
+            }
+            (Request::Deactivate { name }, Verdict::Done(_))
+                if !self.was(name, State::Inactive, made.begun) && !self.was(name, State::Rebalancing, made.begun) =>
+            {
+                return lie(format!("{name} was not inactive since"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a topology of a name was in a state at some time since.
+    fn was(&self, name: &str, state: State, since: At) -> bool {
+        let now = self.mirror.bases.values().filter(|base| base.name == name).map(|base| state_of(Some(base)));
+        let states: Vec<State> = now.collect();
+        let is_now = if states.is_empty() { state == State::Gone } else { states.contains(&state) };
+        is_now || self.truth.seen.get(&(name.to_owned(), state)).is_some_and(|last| *last >= since)
+    }
+
+    /// A base has changed.
+    pub(crate) fn note_base(
+        &mut self,
+        topology: &NodeName,
+        before: Option<&StormBase>,
+        after: Option<&StormBase>,
+        is_by_hand: bool,
+    ) -> Result<(), Violation> {
+        let Some(name) = before.or(after).map(|base| base.name.clone()) else { return Ok(()) };
+        self.truth.seen.insert((name.clone(), state_of(before)), self.now);
+        if after.is_some() && before.is_none() {
+            let others = self.mirror.bases.iter().filter(|(id, base)| *id != topology && base.name == name);
+            if let Some((other, _)) = others.into_iter().next() {
+                let message = format!("{topology} comes while {other} is there");
+                if !self.damage.is_any() {
+                    return Err(Violation::new("no two topologies have one name", message));
+                }
+            }
+            self.truth.present_since.insert(name, self.now);
+            if !is_by_hand {
+                return self.note_created(topology);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_created(&mut self, topology: &NodeName) -> Result<(), Violation> {
+        self.coverage.hit("topology created");
+        let Some(token) = self.token_of(topology) else {
+            let message = format!("{topology} comes, and no nimbus has its configuration");
+            return Err(Violation::new("a topology comes behind its code", message));
+        };
+        let refused = self.truth.wishes.values().find(|wish| {
+            matches!(&wish.what, Request::Submit(it) if token_in(&it.conf).as_deref() == Some(&token))
+                && matches!(wish.verdict, Some(Verdict::NotDone(_)))
+        });
+        if let Some(wish) = refused {
+            return Err(Violation::new(LAW, format!("{topology} comes after {:?}", wish.verdict)));
+        }
+        let created = self.truth.created.entry(token).or_default();
+        created.push(topology.clone());
+        if created.len() > 1 && !self.damage.is_any() {
+            return Err(Violation::new("a submission makes one topology", format!("one has made {created:?}")));
+        }
+        Ok(())
+    }
+
+    fn token_of(&self, topology: &NodeName) -> Option<String> {
+        let key = NodeName::new(&TopologyBlob::Conf.key(topology.as_str())).ok()?;
+        let blob = self.processes.iter().find_map(|process| process.disk.blobs.get(&key))?;
+        match &blob.content {
+            Content::Conf(conf) => conf.get(SUBMISSION_TOKEN)?.as_str().map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// A wish that nobody was told the end of, though its client lives.
+    pub(crate) fn open_wish(&self) -> Option<String> {
+        let open = self.truth.wishes.iter().find(|(_, wish)| {
+            wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life
+        });
+        open.map(|(number, wish)| format!("wish {number} of {:?} has no verdict", wish.begun))
+    }
+}
+
+/// The token of a submission, in its configuration as a client sends it.
+pub(crate) fn token_in(conf: &str) -> Option<String> {
+    let conf: serde_json::Value = serde_json::from_str(conf).ok()?;
+    conf.get(SUBMISSION_TOKEN)?.as_str().map(str::to_owned)
+}
