@@ -43,6 +43,14 @@ pub enum Unusable {
         /// The number of both.
         number: u64,
     },
+    /// A number of cores that no slot can have.
+    #[error("slots of supervisor {supervisor} have {cores} cores by it; each has at least one")]
+    Cores {
+        /// The id of the supervisor.
+        supervisor: String,
+        /// The number.
+        cores: i64,
+    },
     /// It has not the executors of the topology.
     #[error(transparent)]
     Check(#[from] AssignmentError),
@@ -69,7 +77,7 @@ pub fn shares(record: &records::Assignment) -> Result<Shares, Unusable> {
 /// current.
 ///
 /// # Errors
-/// Two slots have one number, or it has not the executors of the topology.
+/// Two slots have one number, a slot no cores, or it has not the executors of the topology.
 pub fn data_path_assignment(
     record: &records::Assignment,
     shares: &Shares,
@@ -90,7 +98,7 @@ pub fn data_path_assignment(
             number,
             incarnation: if is_own { identity.incarnation } else { generations.incarnation_of(number) },
             address: host.map_or_else(String::new, |host| address(host, slot.port)),
-            cores: if is_own { identity.cores } else { cores_of(record, slot) },
+            cores: cores_of(record, slot)?.unwrap_or(if is_own { identity.cores } else { NonZeroUsize::MIN }),
             executors: executors.clone(),
         });
     }
@@ -111,8 +119,14 @@ pub fn version_of(record: &records::Assignment) -> i64 {
     record.version.unwrap_or(0)
 }
 
-fn cores_of(_record: &records::Assignment, _slot: &Slot) -> NonZeroUsize {
-    NonZeroUsize::MIN
+/// What all workers take for the cores of a slot, its own among them; nothing if it does not say so.
+fn cores_of(record: &records::Assignment, slot: &Slot) -> Result<Option<NonZeroUsize>, Unusable> {
+    let said = record.slot_cores.as_ref().and_then(|cores| cores.get(slot.supervisor.as_str()));
+    let cores = |said: &i64| {
+        let cores = usize::try_from(*said).ok().and_then(NonZeroUsize::new);
+        cores.ok_or_else(|| Unusable::Cores { supervisor: slot.supervisor.to_string(), cores: *said })
+    };
+    said.map(cores).transpose()
 }
 
 /// A literal address of IPv6 is set in brackets.

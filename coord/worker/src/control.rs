@@ -33,10 +33,10 @@ use ringstorm_control::time::{Moment, Now};
 use ringstorm_records::records::LogConfig;
 use ringstorm_store::cluster::{Cluster, Trouble};
 use ringstorm_store::procedure::Procedure;
-use ringstorm_types::assignment::Assignment;
+use ringstorm_types::assignment::{AssignedWorker, Assignment};
 use ringstorm_types::generations::Generations;
 
-use crate::assigning::{Shares, slot_number};
+use crate::assigning::slot_number;
 use crate::interface::{CoresEvent, Peer, PeerEvent, StopReason, WorkerEffect, WorkerInput};
 use crate::settings::{Identity, TopologyFacts, WorkerSettings};
 use beats::{Beats, Due};
@@ -60,13 +60,6 @@ enum Topic {
 enum Said {
     Seen(Box<Seen>),
     Written,
-}
-
-/// What this worker runs.
-#[derive(Debug)]
-struct Running {
-    shares: Shares,
-    assignment: Assignment,
 }
 
 /// A reason to end, which a fresh look has to confirm.
@@ -101,7 +94,8 @@ pub struct WorkerControl {
     errors: Errors,
     spouts: Spouts,
     generations: Generations,
-    running: Option<Running>,
+    /// What runs, as the data path was told last.
+    running: Option<Assignment>,
     /// The version of the assignment that the tree holds.
     version_in_tree: Option<i64>,
     /// By component: its number of executors, as the tree says.
@@ -157,7 +151,7 @@ impl WorkerControl {
 
     /// The assignment that it runs, as it was told to the data path last.
     pub fn assignment(&self) -> Option<&Assignment> {
-        self.running.as_ref().map(|running| &running.assignment)
+        self.running.as_ref()
     }
 
     /// Why it ends, if it does.
@@ -169,10 +163,24 @@ impl WorkerControl {
         slot_number(&self.identity.slot)
     }
 
+    /// What this worker runs.
+    fn own_share(&self) -> Option<&AssignedWorker> {
+        let running = self.running.as_ref()?;
+        running.position_of(self.own_number()).map(|position| &running.workers[position])
+    }
+
+    /// The version that stands in the beat: that of what runs. While the tree holds an older one than was seen, since an
+    /// older state of it was restored, the newest that was seen, so that a leader goes above that.
+    fn version_to_say(&self) -> Option<i64> {
+        let newest = self.generations.newest_version();
+        let is_behind = self.version_in_tree.is_some_and(|version| version < newest);
+        if is_behind { Some(newest) } else { self.running.as_ref().map(|running| running.version) }
+    }
+
     fn heard_from_cores(&mut self, now: Now, event: CoresEvent, effects: &mut Vec<WorkerEffect>) {
         match event {
             CoresEvent::Started => {
-                self.beats.started(now, self.identity.cores.get());
+                self.beats.started(now, self.own_share().map_or(self.identity.cores, |own| own.cores).get());
                 self.beats.ask(now);
             }
             CoresEvent::Ready => self.spouts.ready(),
@@ -250,7 +258,7 @@ impl WorkerControl {
         if self.running.is_some() {
             effects.extend(self.spouts.settle());
             let are_asked = self.spouts.are_asked();
-            self.running.iter_mut().for_each(|running| running.assignment.active = are_asked);
+            self.running.iter_mut().for_each(|running| running.active = are_asked);
         }
         if self.session.usable().is_none() {
             return;
@@ -286,9 +294,9 @@ impl WorkerControl {
                 if goes_on {
                     effects.push(WorkerEffect::Note("every core goes on: so do the beats".into()));
                 }
-                let executors = self.running.as_ref().and_then(|running| running.shares.get(&self.identity.slot));
-                let executors = executors.map_or(&[][..], Vec::as_slice);
-                let record = self.beats.record(now, &self.identity, &self.facts, executors);
+                let executors = self.own_share().map_or(&[][..], |own| &own.executors);
+                let mut record = self.beats.record(now, &self.identity, &self.facts, executors);
+                record.version = self.version_to_say();
                 let (topology, slot) = (self.identity.topology.clone(), self.identity.slot.clone());
                 let procedure = self.cluster.procedure(move |tree| async move {
                     tree.set_worker_beat(&topology, &slot, &record).await.map(|()| Said::Written)

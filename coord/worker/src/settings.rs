@@ -24,7 +24,7 @@ pub struct Identity {
     pub incarnation: u64,
     /// The version of the assignment that it was started for; 0 if it has none. An older one is never taken.
     pub version: i64,
-    /// The cores of its slot.
+    /// The cores of its slot, for an assignment that says nothing of them. All workers take them from there otherwise.
     pub cores: NonZeroUsize,
 }
 

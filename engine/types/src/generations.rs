@@ -110,7 +110,7 @@ impl Generations {
         Ok(is_news)
     }
 
-    /// The executors of a worker are others than in the assignment `before`. A process runs the same for as long as it
+    /// A worker has other executors, or none, than in the assignment `before`. A process runs the same for as long as it
     /// lives, so that the one that ran them is of the past, whether or not anybody says so. One that was heard to run a
     /// newer assignment may be its successor already. Returns the lowest incarnation that is current.
     pub fn succeed(&mut self, worker: u64, before: i64) -> u64 {

@@ -79,7 +79,20 @@ fn the_data_path_is_told_who_runs_what_and_where_it_is_reached() {
             (number("gamma", 6702), "", 0, 3),
         ]
     );
-    assert_eq!(assignment.workers[0].cores.get(), 3);
+    let cores: Vec<_> = assignment.workers.iter().map(|worker| worker.cores.get()).collect();
+    assert_eq!(cores, [3, 1, 1], "its own it knows from its supervisor, and others have one where nothing is said");
+}
+
+#[test]
+fn all_workers_take_the_cores_of_a_slot_from_the_assignment() {
+    let mut record = record(&[(&[1, 1], "alpha", &[6700]), (&[2, 2], "beta", &[6701]), (&[3, 3], "beta", &[6702])]);
+    record.slot_cores = Some([("alpha".to_owned(), 2), ("beta".to_owned(), 4)].into());
+    let cores: Vec<_> = made(&record).unwrap().workers.iter().map(|worker| worker.cores.get()).collect();
+    assert_eq!(cores, [2, 4, 4]);
+    record.slot_cores = Some([("beta".to_owned(), 0)].into());
+    assert_eq!(made(&record), Err(Unusable::Cores { supervisor: "beta".into(), cores: 0 }));
+    record.slot_cores = Some([("beta".to_owned(), i64::MAX)].into());
+    assert!(matches!(made(&record), Err(Unusable::Check(AssignmentError::Cores { .. }))));
 }
 
 #[test]

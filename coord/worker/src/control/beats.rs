@@ -159,6 +159,7 @@ impl Beats {
             executor_stats: own.chain(system).collect(),
             time_secs: now.wall_secs(),
             uptime_secs: i32::try_from(now.moment.since(self.began).as_secs()).unwrap_or(i32::MAX),
+            version: None,
         }
     }
 }

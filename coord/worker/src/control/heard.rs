@@ -8,8 +8,8 @@ use ringstorm_store::cluster::{Reading, Trouble};
 use ringstorm_types::assignment::{AssignedWorker, Assignment};
 
 use super::looks::Seen;
-use super::{Running, Said, Suspicion, Topic, WorkerControl};
-use crate::assigning::{Shares, Unusable, data_path_assignment, shares, slot_number, version_of};
+use super::{Said, Suspicion, Topic, WorkerControl};
+use crate::assigning::{Unusable, data_path_assignment, shares, version_of};
 use crate::interface::{Peer, StopReason, WorkerEffect};
 
 impl WorkerControl {
@@ -127,46 +127,50 @@ impl WorkerControl {
                 return None;
             }
         };
-        let Some(own) = shares.get(&self.identity.slot) else { return Some(StopReason::NothingAssigned) };
-        let before = self.running.as_ref().and_then(|running| running.shares.get(&self.identity.slot));
-        if before.is_some_and(|before| before != own) {
-            return Some(StopReason::OtherExecutors);
+        if !shares.contains_key(&self.identity.slot) {
+            return Some(StopReason::NothingAssigned);
         }
         match data_path_assignment(record, &shares, &self.identity, &self.facts, &self.generations) {
-            Ok(assignment) => self.run(assignment, shares, effects),
+            Ok(assignment) => return self.run(assignment, effects),
             Err(Unusable::Check(_)) if self.has_other_numbering() => return Some(StopReason::OtherNumbering),
             Err(unusable) => self.note_once("assignment", stamp, left(unusable), effects),
         }
         None
     }
 
-    /// Runs by an assignment that can be run by.
-    fn run(&mut self, mut assignment: Assignment, shares: Shares, effects: &mut Vec<WorkerEffect>) {
+    /// Runs by an assignment that can be run by. Returns why this process cannot, if another one has to.
+    fn run(&mut self, mut assignment: Assignment, effects: &mut Vec<WorkerEffect>) -> Option<StopReason> {
+        let own = self.own_number();
         assignment.active = self.spouts.are_asked();
-        let is_news = match &self.running {
-            None => true,
-            Some(running) => {
-                for (slot, executors) in shares.iter().filter(|(slot, _)| **slot != self.identity.slot) {
-                    if running.shares.get(slot).is_some_and(|before| before != executors) {
-                        let worker = slot_number(slot);
-                        let known = self.generations.incarnation_of(worker);
-                        let incarnation = self.generations.succeed(worker, running.assignment.version);
-                        if incarnation > known && known > 0 {
-                            effects.push(WorkerEffect::Renew { lowest: Peer { worker, incarnation } });
-                        }
-                    }
-                }
-                // Of processes that shook hands the data path knows already.
-                !is_alike(&running.assignment, &assignment)
+        let mut is_news = true;
+        if let Some(running) = &self.running {
+            let is_other = |before: &&AssignedWorker| {
+                let after = assignment.position_of(before.number).map(|position| &assignment.workers[position]);
+                after.is_none_or(|after| !runs_the_same(before, after))
+            };
+            let others: Vec<u64> = running.workers.iter().filter(is_other).map(|worker| worker.number).collect();
+            if others.contains(&own) {
+                return Some(StopReason::OtherExecutors);
             }
-        };
-        for worker in assignment.workers.iter_mut() {
+            // Whoever has other executors or none is another process from now on, or nobody.
+            for worker in others {
+                let known = self.generations.incarnation_of(worker);
+                let incarnation = self.generations.succeed(worker, running.version);
+                if incarnation > known && known > 0 {
+                    effects.push(WorkerEffect::Renew { lowest: Peer { worker, incarnation } });
+                }
+            }
+            // Of processes that shook hands the data path knows already.
+            is_news = !is_alike(running, &assignment);
+        }
+        for worker in &mut assignment.workers {
             worker.incarnation = worker.incarnation.max(self.generations.incarnation_of(worker.number));
         }
         if is_news {
             effects.push(WorkerEffect::Assign(Box::new(assignment.clone())));
         }
-        self.running = Some(Running { shares, assignment });
+        self.running = Some(assignment);
+        None
     }
 
     /// Whether the tree says other numbers of executors than this process was built with.
@@ -199,6 +203,11 @@ impl WorkerControl {
             effects.push(WorkerEffect::Note(text));
         }
     }
+}
+
+/// Whether one process can do what both say.
+fn runs_the_same(one: &AssignedWorker, other: &AssignedWorker) -> bool {
+    (one.cores, &one.executors) == (other.cores, &other.executors)
 }
 
 /// Whether two assignments are the same but for incarnations.

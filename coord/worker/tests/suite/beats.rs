@@ -8,7 +8,7 @@ use ringstorm_records::znode::Node;
 use ringstorm_store::memory::Loss;
 use ringstorm_worker::CoresEvent;
 
-use crate::rig::{Rig, slot, topology};
+use crate::rig::{Rig, peer, slot, topology};
 
 fn beat(rig: &Rig) -> Option<(ClusterWorkerHeartbeat, i32)> {
     rig.read(&Node::WorkerBeat { topology: topology(), slot: slot("alpha") })
@@ -111,4 +111,17 @@ fn a_beat_of_which_nobody_knows_is_followed_by_another_one() {
         assert!(version(&rig) > before);
     }
     assert_eq!(rig.notes().len(), 2);
+}
+
+#[test]
+fn a_beat_says_which_assignment_runs_or_the_newest_one_if_the_tree_was_set_back() {
+    let mut rig = Rig::running();
+    let said = |rig: &Rig| beat(rig).unwrap().0.version;
+    assert_eq!(said(&rig), Some(7));
+    rig.offered(peer("beta", 50), 9);
+    rig.work(3);
+    assert_eq!(said(&rig), Some(9), "somebody runs what the tree does not have any more");
+    rig.assign(10, &[("alpha", &[1, 4]), ("beta", &[2, 3])]);
+    rig.work(3);
+    assert_eq!(said(&rig), Some(10));
 }

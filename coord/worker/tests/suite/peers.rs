@@ -47,6 +47,19 @@ fn who_ran_what_another_process_runs_now_is_of_the_past() {
 }
 
 #[test]
+fn who_had_nothing_to_run_for_a_while_comes_back_as_another_process() {
+    let mut rig = Rig::running();
+    offered(&mut rig, "beta", 50, 7);
+    rig.assign(8, &[("alpha", &[1, 4]), ("gamma", &[2, 3])]);
+    rig.settle();
+    assert_eq!(rig.told(), ["renew 51", "assign 8"]);
+    rig.assign(9, &[("alpha", &[1, 4]), ("beta", &[2, 3])]);
+    rig.settle();
+    rig.taken();
+    assert_eq!(offered(&mut rig, "beta", 50, 7), ["refuse 50"], "it thawed late");
+}
+
+#[test]
 fn a_successor_that_was_faster_than_the_assignment_stays() {
     let mut rig = Rig::running();
     offered(&mut rig, "beta", 50, 7);

@@ -48,7 +48,7 @@ fn trouble_is_noted_once_and_tried_again_with_pauses() {
     rig.settle();
     let notes = rig.notes();
     assert!(notes.iter().any(|note| note.contains("what runs goes on")), "{notes:?}");
-    rig.pass(60);
+    rig.work(60);
     rig.store.reconnect(1).unwrap();
     rig.work(2);
     assert_eq!(rig.notes(), ["the tree can be read again"]);

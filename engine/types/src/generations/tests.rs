@@ -20,7 +20,8 @@ fn heard() -> impl Strategy<Value = Heard> {
         version.clone().prop_map(Heard::Version),
         version.clone().prop_map(Heard::Take),
         (worker.clone(), incarnation.clone()).prop_map(|(worker, incarnation)| Heard::Process(worker, incarnation)),
-        (worker.clone(), incarnation, version.clone()).prop_map(|(worker, it, version)| Heard::Meet(worker, it, version)),
+        (worker.clone(), incarnation, version.clone())
+            .prop_map(|(worker, it, version)| Heard::Meet(worker, it, version)),
         (worker, version).prop_map(|(worker, version)| Heard::Succeed(worker, version)),
     ]
 }

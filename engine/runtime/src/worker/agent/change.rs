@@ -69,6 +69,10 @@ pub(crate) fn change(
         }
     }
     stay.gone = before.keys().copied().filter(|number| !after.contains_key(number)).collect();
+    for worker in &stay.gone {
+        // If it comes back, it is by another process.
+        known.succeed(*worker, old.version);
+    }
     stay.is_rewired |= !stay.gone.is_empty();
     Change::Stay(stay)
 }
