@@ -5,7 +5,10 @@
 //!
 //! - [`world`]: what runs, and what it runs on.
 //! - [`actor`]: a machine in the words of the world.
-//! - [`checks`]: the laws that hold at every step.
+//! - [`daemons`]: each of the machines.
+//! - [`scenario`]: what a seed makes, and the run of it.
+//! - [`checks`]: the laws that hold at every step; [`liveness`]: what comes true at the end.
+//! - [`plants`]: rules that are broken on purpose.
 //! - [`random`], [`clock`], [`trace`], [`coverage`], [`brief`]: what they stand on.
 //!
 //! Invariants: no I/O, no real clock, no chance but that of the seed. Threading: a run belongs to one thread; many may
@@ -18,7 +21,9 @@ pub mod checks;
 pub mod clock;
 pub mod coverage;
 pub mod daemons;
+pub mod liveness;
 pub mod plants;
 pub mod random;
+pub mod scenario;
 pub mod trace;
 pub mod world;

@@ -95,6 +95,10 @@ pub(crate) enum Event {
     Hello(Hello),
     /// A frame arrives.
     Frame { from: ProcessId, to: ProcessId },
+    /// A user wants something.
+    Wish { client: ProcessId, wish: u64, request: Box<Request> },
+    /// A disk is copied to another host, and what is on it starts there.
+    Clone { original: ProcessId, clone: ProcessId },
     /// A snapshot of the tree is taken.
     Snapshot,
     /// Something goes wrong.
@@ -154,6 +158,10 @@ pub struct World {
     pub(crate) workers: BTreeMap<ProcessId, WorkerProcess>,
     pub(crate) truth: Truth,
     pub(crate) planted: Option<PlantedBug>,
+    /// How many slots there are when all is well.
+    pub(crate) slots: usize,
+    /// A supervisor on a copied disk, which is taken away when all heals.
+    pub(crate) clone: Option<ProcessId>,
     events: u64,
 }
 
@@ -191,6 +199,8 @@ impl World {
             workers: BTreeMap::new(),
             truth: Truth::default(),
             planted: None,
+            slots: 0,
+            clone: None,
             events: 0,
         }
     }
@@ -219,16 +229,36 @@ impl World {
         id
     }
 
+    /// Plans that a user wants something.
+    pub(crate) fn plan_wish(&mut self, at: At, client: ProcessId, wish: u64, request: Request) {
+        self.queue.push(at, Event::Wish { client, wish, request: Box::new(request) });
+    }
+
+    /// Plans that the disk of a supervisor is copied, and that the copy runs until all heals.
+    pub(crate) fn plan_clone(
+        &mut self,
+        original: ProcessId,
+        name: &str,
+        host: HostId,
+        at: At,
+        factory: impl FnOnce(&Self, HostId) -> Factory,
+    ) {
+        let factory = factory(self, host);
+        let id = ProcessId(self.processes.len());
+        let clock = Clock::random(&mut self.random);
+        let mut process = Process::new(name.to_owned(), Role::Supervisor, host, clock, factory);
+        process.is_restarted = false;
+        self.processes.push(process);
+        self.clone = Some(id);
+        self.queue.push(at, Event::Clone { original, clone: id });
+    }
+
     /// Lets things happen until a time.
     ///
     /// # Errors
     /// The law that was broken.
     pub fn run_until(&mut self, until: At) -> Result<(), Violation> {
-        while let Some((at, event)) = self.queue.pop() {
-            if at > until {
-                self.queue.push(at, event);
-                break;
-            }
+        while let Some((at, event)) = self.queue.pop_due(until) {
             self.now = at;
             self.events += 1;
             if self.events > EVENTS_MAX {
@@ -267,6 +297,12 @@ impl World {
             Event::Wake { process, life, number } => self.wake(process, life, number),
             Event::Start { process, life } => self.start(process, life),
             Event::Thaw { process, life } => self.thaw(process, life),
+            Event::Wish { client, wish, request } => self.wish(client, wish, *request),
+            Event::Clone { original, clone } => {
+                self.coverage.hit("fault: supervisor cloned");
+                self.processes[clone.0].disk = self.processes[original.0].disk.clone();
+                self.start(clone, 0)
+            }
             Event::Snapshot => {
                 self.snapshot();
                 Ok(())

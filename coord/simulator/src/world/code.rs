@@ -12,7 +12,7 @@ use ringstorm_records::znode::NodeName;
 use super::disk::Disk;
 use super::process::ProcessId;
 use super::{Event, World};
-use crate::actor::{Input, Role};
+use crate::actor::Input;
 use crate::checks::{Violation, cleaning};
 
 impl World {
@@ -107,17 +107,6 @@ impl World {
         let (here, there) = (self.processes[id.0].host, self.processes[other.0].host);
         let is_up = self.processes[other.0].is_up() && self.processes[other.0].frozen.is_none();
         is_up && self.network.carries(here, there) && self.network.carries(there, here)
-    }
-
-    /// Whether a supervisor gets the code of a topology from any nimbus.
-    pub(crate) fn has_code_for(&self, id: ProcessId, topology: &str) -> bool {
-        let keys = TopologyBlob::ALL.map(|blob| NodeName::new(&blob.key(topology)).ok());
-        (0..self.processes.len()).map(ProcessId).any(|other| {
-            let blobs = &self.processes[other.0].disk.blobs;
-            self.processes[other.0].role == Role::Nimbus
-                && self.reaches(id, other)
-                && keys.iter().all(|key| key.as_ref().is_some_and(|key| blobs.contains_key(key)))
-        })
     }
 }
 

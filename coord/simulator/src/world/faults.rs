@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use ringstorm_supervisor::events::Exit;
+
 use super::process::{Doubtful, HostId, LinkState, ProcessId};
 use super::zookeeper::MEMBERS;
 use super::{Event, World};
@@ -241,7 +243,7 @@ impl World {
             }
             Mend::Ensemble => self.zookeeper.is_down = false,
             Mend::Network => self.network.heal(),
-            Mend::Weather => self.weather = super::Weather::default(),
+            Mend::Weather => (self.weather.slow_per_mille, self.weather.slow_watch_per_mille) = (0, 0),
             Mend::Host(host) => self.raise_host(host),
         }
         Ok(())
@@ -255,7 +257,7 @@ impl World {
         }
         self.mend(Mend::Ensemble)?;
         self.mend(Mend::Network)?;
-        self.mend(Mend::Weather)?;
+        self.weather = super::Weather::default();
         for host in 0..self.hosts_down.len() {
             self.raise_host(HostId(host));
         }
@@ -266,8 +268,23 @@ impl World {
             let life = process.life;
             self.thaw(ProcessId(index), life)?;
         }
+        if let Some(clone) = self.clone {
+            // Somebody sees that there is one supervisor too many.
+            for worker in self.found_workers(clone) {
+                self.stop_clones(clone, worker.pid)?;
+            }
+            self.crash(clone)?;
+        }
         self.healed_at = Some(self.now);
         Ok(())
+    }
+
+    fn stop_clones(&mut self, clone: ProcessId, pid: u32) -> Result<(), Violation> {
+        let worker = self.workers.iter().find(|(_, worker)| worker.supervisor == clone && worker.pid == pid);
+        match worker.map(|(id, _)| *id) {
+            Some(id) => self.exit_worker(id, Exit::Signal(9)),
+            None => Ok(()),
+        }
     }
 
     fn any_process(&mut self) -> Option<ProcessId> {

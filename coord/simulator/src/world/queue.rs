@@ -26,8 +26,10 @@ impl<E> Queue<E> {
         self.next += 1;
     }
 
-    /// The next event.
-    pub fn pop(&mut self) -> Option<(At, E)> {
-        self.planned.pop_first().map(|((at, _), event)| (at, event))
+    /// The next event that is due by a time.
+    pub fn pop_due(&mut self, by: At) -> Option<(At, E)> {
+        let first = self.planned.first_entry().filter(|first| first.key().0 <= by)?;
+        let ((at, _), event) = first.remove_entry();
+        Some((at, event))
     }
 }
