@@ -33,8 +33,8 @@ const LOOK_PERIOD: Duration = Duration::from_secs(2);
 /// How a seed is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Lines are kept.
-    pub is_traced: bool,
+    /// How many lines of the trace are kept; with none, none are made.
+    pub lines_kept: usize,
     /// A rule that some machine breaks.
     pub planted: Option<PlantedBug>,
 }
@@ -56,7 +56,7 @@ pub struct Run {
 
 /// Runs a seed.
 pub fn run(seed: u64, options: Options) -> Run {
-    let mut world = World::new(seed, options.is_traced);
+    let mut world = World::new(seed, options.lines_kept);
     world.planted = options.planted;
     let until = people(&mut world);
     let violation = come_right(&mut world, until).err();
@@ -69,7 +69,7 @@ pub fn run(seed: u64, options: Options) -> Run {
         events: world.events(),
         time: world.now,
         coverage: std::mem::take(&mut world.coverage),
-        trace: std::mem::replace(&mut world.trace, Trace::new(false)),
+        trace: std::mem::replace(&mut world.trace, Trace::new(0)),
     }
 }
 
@@ -165,6 +165,7 @@ fn nimbus_settings() -> NimbusSettings {
     let conf = json!({
         "nimbus.task.launch.secs": 30,
         "nimbus.task.timeout.secs": 30,
+        "topology.eventlogger.executors": 0,
         "topology.max.replication.wait.time.sec": 10,
     });
     NimbusSettings {

@@ -7,33 +7,33 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// How many of the newest lines are kept.
-const LINES_KEPT: usize = 4_000;
+/// How many of the newest lines are kept of a run that is looked at because it failed.
+pub const LINES_KEPT: usize = 4_000;
 
 /// The lines of a run.
 #[derive(Debug)]
 pub struct Trace {
-    is_on: bool,
+    kept: usize,
     lines: VecDeque<String>,
     hash: DefaultHasher,
     count: u64,
 }
 
 impl Trace {
-    /// One that keeps lines, or none.
-    pub fn new(is_on: bool) -> Self {
-        Self { is_on, lines: VecDeque::new(), hash: DefaultHasher::new(), count: 0 }
+    /// One that keeps so many of the newest lines. With none, none are made.
+    pub fn new(kept: usize) -> Self {
+        Self { kept, lines: VecDeque::new(), hash: DefaultHasher::new(), count: 0 }
     }
 
     /// Notes what happens to whom.
     pub fn line(&mut self, at: Duration, who: &str, what: impl FnOnce() -> String) {
         self.count += 1;
-        if !self.is_on {
+        if self.kept == 0 {
             return;
         }
         let line = format!("{:>10.6} {who:<22} {}", at.as_secs_f64(), what());
         line.hash(&mut self.hash);
-        if self.lines.len() == LINES_KEPT {
+        if self.lines.len() == self.kept {
             self.lines.pop_front();
         }
         self.lines.push_back(line);

@@ -172,14 +172,14 @@ pub fn host_name(host: HostId) -> String {
 
 impl World {
     /// The world of a seed, with nobody in it.
-    pub fn new(seed: u64, is_traced: bool) -> Self {
+    pub fn new(seed: u64, lines_kept: usize) -> Self {
         let mut random = Random::new(seed);
         let timeout = random.millis(6_000, 20_000);
         let root = Root::new("/storm").expect("it starts with / and has one name");
         Self {
             now: At::ZERO,
             random,
-            trace: Trace::new(is_traced),
+            trace: Trace::new(lines_kept),
             coverage: Coverage::default(),
             weather: Weather::default(),
             network: Network::default(),

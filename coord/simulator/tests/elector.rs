@@ -13,6 +13,7 @@ use ringstorm_records::records::LogConfig;
 use ringstorm_records::znode::{Node, NodeName, Root};
 use ringstorm_simulator::actor::{Actor, Effect, Factory, Input, Role};
 use ringstorm_simulator::checks::Violation;
+use ringstorm_simulator::trace::LINES_KEPT;
 use ringstorm_simulator::world::World;
 use ringstorm_simulator::world::faults::{Fault, Faults};
 use ringstorm_simulator::world::process::HostId;
@@ -177,8 +178,8 @@ fn elector(id: &str, is_careless: bool) -> Factory {
     })
 }
 
-fn world(seed: u64, is_traced: bool, is_careless: bool) -> World {
-    let mut world = World::new(seed, is_traced);
+fn world(seed: u64, lines_kept: usize, is_careless: bool) -> World {
+    let mut world = World::new(seed, lines_kept);
     for index in 0..3 {
         let name = format!("elector-{index}");
         world.add(&name, Role::Nimbus, HostId(index), Duration::ZERO, elector(&name, is_careless));
@@ -210,9 +211,9 @@ fn lines(world: &World) -> String {
 #[test]
 fn an_election_goes_on_under_every_fault() {
     for seed in 0..300 {
-        let mut first = world(seed, false, false);
+        let mut first = world(seed, 0, false);
         if let Err(violation) = run(&mut first) {
-            let mut again = world(seed, true, false);
+            let mut again = world(seed, LINES_KEPT, false);
             let same = run(&mut again);
             panic!("{}\nseed {seed}: {violation}, again {same:?}", lines(&again));
         }
@@ -223,7 +224,7 @@ fn an_election_goes_on_under_every_fault() {
 fn the_same_seed_has_the_same_trace() {
     for seed in [1, 2, 3] {
         let [one, other, different] = [seed, seed, seed + 100].map(|seed| {
-            let mut world = world(seed, true, false);
+            let mut world = world(seed, LINES_KEPT, false);
             run(&mut world).unwrap();
             (world.trace.count(), world.trace.hash())
         });
@@ -234,6 +235,6 @@ fn the_same_seed_has_the_same_trace() {
 
 #[test]
 fn a_leader_that_does_not_check_is_seen() {
-    let mut found = (0..300).filter_map(|seed| run(&mut world(seed, false, true)).err());
+    let mut found = (0..300).filter_map(|seed| run(&mut world(seed, 0, true)).err());
     assert!(found.any(|violation| violation.law == "only the leader's writes are done"));
 }
