@@ -31,6 +31,8 @@ pub(super) struct Code {
     held: Option<BTreeMap<NodeName, Held>>,
     /// Blobs that may have changed in the tree.
     stale: BTreeSet<NodeName>,
+    /// Those of them that the tree names, or that belong to a topology that lives.
+    confirmed: BTreeSet<NodeName>,
     are_keys_stale: bool,
     /// All that the tree names, as it was read last.
     keys: BTreeSet<NodeName>,
@@ -141,6 +143,11 @@ impl Code {
         self.held.get_or_insert_default().insert(key, Held { number, content, is_listed });
     }
 
+    /// These belong to topologies that live.
+    pub(super) fn confirm(&mut self, keys: impl IntoIterator<Item = NodeName>) {
+        self.confirmed.extend(keys);
+    }
+
     pub(super) fn is_stale(&mut self, key: NodeName, now: Moment) {
         self.stale.insert(key);
         self.at = Some(now);
@@ -167,6 +174,7 @@ impl Code {
             held.is_listed = false;
         }
         self.stale.clear();
+        self.confirmed.clear();
         self.keys.clear();
         self.at = None;
         self.all_at = None;
@@ -245,13 +253,19 @@ impl Nimbus {
                 let held = self.code.held.get_or_insert_default();
                 let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(|held| !held.is_listed);
                 self.code.stale.extend(listing.found.iter().filter(|key| is_new(key)).cloned());
+                let is_stale = |key: &&NodeName| self.code.stale.contains(*key);
+                self.code.confirmed.extend(listing.found.iter().filter(is_stale).cloned());
                 self.code.keys = listing.found.into_iter().collect();
                 self.code.at = Some(now);
             }
             CodeSaid::States { result: Ok(states), .. } => {
                 self.code.is_asking = false;
                 self.code.troubles = 0;
+                let keys: Vec<NodeName> = states.iter().map(|state| state.key.clone()).collect();
                 self.take_blob_states(states);
+                for key in &keys {
+                    self.code.confirmed.remove(key);
+                }
                 if !self.code.stale.is_empty() || self.code.are_keys_stale {
                     self.code.at = Some(now);
                 }
@@ -304,6 +318,9 @@ impl Nimbus {
                     if let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) {
                         held.is_listed = true;
                     }
+                } else if state.holders.is_empty() && !self.code.confirmed.contains(&state.key) {
+                    // It may be that it was cleaned up just now, and must not come back.
+                    self.code.keys_are_stale(self.now.moment);
                 } else {
                     self.list(state.key, number);
                 }
@@ -409,6 +426,7 @@ impl Nimbus {
         }
         let unlisted = self.code.held_keys().filter(|key| !named.contains(key) && !strays.contains_key(*key)).cloned();
         let unlisted: Vec<NodeName> = unlisted.collect();
+        self.code.confirmed.extend(unlisted.iter().cloned());
         self.code.stale.extend(unlisted);
         let gone = strays.iter().filter(|(_, since)| now.since(**since) >= delay).map(|(key, _)| key.clone());
         for key in gone.collect::<Vec<_>>() {

@@ -10,8 +10,9 @@
 use std::collections::BTreeSet;
 
 use ringstorm_control::time::Moment;
+use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_records::payload::NimbusAddress;
-use ringstorm_records::records::StormBase;
+use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 use ringstorm_store::cluster::{Candidacy, Leadership, Listing, Skipped, Standing, Tree, Trouble};
 use ringstorm_store::path::ZnodePath;
@@ -236,8 +237,7 @@ impl Nimbus {
     }
 
     fn lead_or_fetch(&mut self, mut survey: Survey) {
-        let lacking: Vec<&BlobState> =
-            survey.blobs.iter().filter(|blob| !blob.is_current(self.code.number_of(&blob.key))).collect();
+        let lacking: Vec<&BlobState> = survey.blobs.iter().filter(|blob| self.lacks(blob, &survey.bases)).collect();
         let lacking_keys: BTreeSet<_> = lacking.iter().map(|blob| blob.key.clone()).collect();
         let is_held: Vec<bool> = lacking.iter().map(|blob| blob.newest(self.address()).is_some()).collect();
         let skipped = std::mem::take(&mut survey.skipped);
@@ -262,7 +262,22 @@ impl Nimbus {
             let keys = lacking_keys.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
             self.note(format_args!("this nimbus is first in the queue and fetches code before it leads: {keys}"));
         }
+        self.code.confirm(survey.blobs.iter().map(|blob| blob.key.clone()));
         self.take_blob_states(survey.blobs);
+    }
+
+    /// Whether a blob must be fetched before this nimbus leads. While a topology is rebalanced its contents are about to be
+    /// made anew, from whichever there are; one that was killed needs none.
+    fn lacks(&self, blob: &BlobState, bases: &[(NodeName, StormBase)]) -> bool {
+        let number = self.code.number_of(&blob.key);
+        let topology = TopologyBlob::of_key(blob.key.as_str()).map(|(topology, _)| topology);
+        let base = bases.iter().find(|(id, _)| Some(id.as_str()) == topology).map(|(_, base)| base.status);
+        let does_without = match base {
+            Some(TopologyStatus::Killed) => true,
+            Some(TopologyStatus::Rebalancing) => number.is_some(),
+            _ => false,
+        };
+        !blob.is_current(number) && (blob.newest(self.address()).is_some() || !does_without)
     }
 
     fn step_down(&mut self, better: &NimbusAddress) {

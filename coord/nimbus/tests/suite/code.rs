@@ -1,0 +1,128 @@
+//! Code that several nimbuses hold.
+
+use ringstorm_nimbus::interface::Reply;
+
+use crate::life::{kill, submit, world};
+use crate::world::World;
+
+fn keys(world: &World, index: usize) -> Vec<String> {
+    world.daemons[index].directory.keys().map(ToString::to_string).collect()
+}
+
+#[test]
+fn whoever_stands_by_fetches_what_the_leader_has() {
+    let mut world = world(&["n1", "n2", "n3"]);
+    let leader = world.leader().unwrap();
+    world.answer(leader, submit("words", "t")).unwrap();
+    world.run_secs(2);
+    for index in 0..3 {
+        assert_eq!(keys(&world, index).len(), 3, "{:#?}", world.notes);
+    }
+    let holders = world.paths().iter().filter(|path| path.contains("-stormjar.jar/")).count();
+    assert_eq!(holders, 3);
+}
+
+#[test]
+fn a_topology_lives_only_when_two_hold_its_code_while_two_live() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    // The other one does not hear of it.
+    world.store(1 - leader).hold_watches(true);
+    let id = world.ask(leader, submit("words", "t"));
+    world.run_secs(20);
+    assert!(world.bases().is_empty() && !world.replies.contains_key(&id));
+    world.store(1 - leader).hold_watches(false);
+    world.run_secs(3);
+    assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))));
+    assert_eq!(world.bases().len(), 1);
+}
+
+#[test]
+fn one_that_lives_alone_waits_for_nobody() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    world.crash(1 - leader);
+    world.forget_sessions();
+    world.run_secs(1);
+    assert!(world.answer(leader, submit("words", "t")).is_ok());
+}
+
+#[test]
+fn whoever_lacks_code_leads_only_when_it_has_it() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    let directory = std::mem::take(&mut world.daemons[0].directory);
+    world.crash(0);
+    world.forget_sessions();
+    world.start(0);
+    world.run_secs(30);
+    assert_eq!(world.leader(), None);
+    assert_eq!(world.bases().len(), 1);
+    // Nobody comes with it: it leads without.
+    world.run_secs(40);
+    assert_eq!(world.leader(), Some(0), "{:#?}", world.notes);
+    let before = world.assignments();
+    world.run_secs(400);
+    assert_eq!((world.assignments(), world.bases().len()), (before, 1));
+    assert_eq!(world.answer(0, kill("words", Some(1))), Ok(Reply::Done));
+    world.run_secs(5);
+    assert!(world.bases().is_empty());
+    drop(directory);
+}
+
+#[test]
+fn whoever_is_first_and_lacks_code_that_another_holds_goes_behind_it() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    world.answer(leader, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    // The one that stands by loses its disk, and then the leader is cut off for a moment.
+    let other = 1 - leader;
+    world.crash(other);
+    world.forget_sessions();
+    world.daemons[other].directory.clear();
+    world.store(leader).expire();
+    world.start(other);
+    world.run_secs(1);
+    assert_eq!(world.leader(), None);
+    world.store(leader).reopen(0);
+    world.run_secs(3);
+    assert!(world.leader().is_some(), "{:#?}", world.notes);
+    world.run_secs(5);
+    assert_eq!(keys(&world, other).len(), 3);
+}
+
+#[test]
+fn code_of_a_topology_that_is_gone_is_removed_everywhere() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    world.answer(leader, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    world.answer(leader, kill("words", Some(1))).unwrap();
+    world.run_secs(800);
+    for index in 0..2 {
+        assert_eq!(keys(&world, index), Vec::<String>::new(), "{:#?}", world.notes);
+    }
+    assert!(!world.paths().iter().any(|path| path.contains("words-1")), "{:#?}", world.paths());
+}
+
+#[test]
+fn the_node_of_a_blob_that_somebody_deleted_is_made_again() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    let observer = world.observer();
+    let path = world.paths().into_iter().find(|path| path.contains("-stormjar.jar/")).unwrap();
+    let blob = path.rsplit_once('/').unwrap().0.to_owned();
+    for path in [path.clone(), blob] {
+        let path = ringstorm_store::path::ZnodePath::new(&path).unwrap();
+        world.ensemble.with(|ensemble| {
+            let _ = ensemble.perform(observer, &ringstorm_store::operation::Operation::delete(path));
+        });
+    }
+    world.run_secs(5);
+    assert!(world.paths().contains(&path), "{:#?}", world.notes);
+    world.run_secs(600);
+    assert_eq!(keys(&world, 0).len(), 3);
+}

@@ -1,0 +1,97 @@
+//! Outcomes that nobody knows, and reads that fail.
+
+use ringstorm_nimbus::interface::{Refusal, Reply};
+use ringstorm_records::records::TopologyStatus;
+use ringstorm_store::memory::Loss;
+
+use crate::life::{kill, rebalance, submit, world};
+use crate::world::slots;
+
+#[test]
+fn whichever_write_of_a_submission_is_lost_it_is_asked_again() {
+    for loss in [Loss::BeforeItWasDone, Loss::AfterItWasDone] {
+        for at in 0..40 {
+            let mut world = world(&["n1"]);
+            let id = world.ask(0, submit("words", "t"));
+            let before = world.daemons[0].writes;
+            world.lose_after(0, at, loss);
+            world.run_secs(10);
+            let reply = world.replies.remove(&id).unwrap();
+            assert!(matches!(reply, Ok(Reply::Submitted { .. })), "{reply:?} {:#?}", world.notes);
+            assert_eq!(world.bases().len(), 1);
+            assert_eq!(slots(&world.assignments()[0].1).len(), 2);
+            if world.daemons[0].writes - before < at {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn whichever_write_of_a_rebalance_and_a_kill_is_lost_it_is_asked_again() {
+    for loss in [Loss::BeforeItWasDone, Loss::AfterItWasDone] {
+        for at in 0..15 {
+            let mut world = world(&["n1"]);
+            world.answer(0, submit("words", "t")).unwrap();
+            world.run_secs(5);
+            world.lose_after(0, at, loss);
+            assert_eq!(world.answer(0, rebalance(1, 1)), Ok(Reply::Done));
+            world.run_secs(20);
+            let (_, base) = world.bases().remove(0);
+            assert_eq!((base.status, base.num_workers), (TopologyStatus::Active, 1), "{at} {:#?}", world.notes);
+            assert_eq!(slots(&world.assignments()[0].1).len(), 1);
+            world.lose_after(0, at, loss);
+            assert_eq!(world.answer(0, kill("words", Some(1))), Ok(Reply::Done));
+            world.run_secs(20);
+            assert!(world.bases().is_empty() && world.assignments().is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_leader_that_is_cut_off_in_a_write_says_that_it_does_not_know() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    let mut answers = Vec::new();
+    for done in 0..8 {
+        world.store(0).hold_operations();
+        let id = world.ask(0, kill("words", Some(1000 + done)));
+        for _ in 0..done {
+            world.store(0).do_held(1);
+            world.settle();
+        }
+        world.store(0).do_held_and_disconnect(1);
+        world.settle();
+        if let Some(reply) = world.replies.remove(&id) {
+            answers.push(reply);
+        }
+        world.store(0).reconnect(0).unwrap();
+        world.run_secs(5);
+        assert_eq!(world.leader(), Some(0));
+    }
+    let is_unknown = |reply: &Result<Reply, Refusal>| matches!(reply, Err(Refusal::Unknown(_)));
+    assert!(answers.iter().any(is_unknown), "{answers:?}");
+    assert!(!answers.iter().any(|reply| matches!(reply, Err(Refusal::NotAlive(_)))), "{answers:?}");
+}
+
+#[test]
+fn garbage_in_the_tree_is_named_and_left_alone() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    let observer = world.observer();
+    let topology = world.bases()[0].0.clone();
+    for folder in ["storms", "assignments"] {
+        let path = ringstorm_store::path::ZnodePath::new(&format!("/storm/{folder}/{topology}")).unwrap();
+        world.ensemble.with(|ensemble| {
+            let _ = ensemble.perform(observer, &ringstorm_store::operation::Operation::set(path, b"garbage".to_vec()));
+        });
+    }
+    let before = world.paths();
+    world.run_secs(700);
+    assert_eq!(world.paths(), before);
+    let said = world.notes.iter().filter(|note| note.contains("/storm/storms/") && note.contains("cannot be read"));
+    assert_eq!(said.count(), 1, "{:#?}", world.notes);
+    assert!(matches!(world.answer(0, submit("words", "u")), Err(Refusal::AlreadyAlive(_))));
+}

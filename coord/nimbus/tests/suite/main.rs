@@ -1,0 +1,11 @@
+//! Nimbus over an ensemble in memory: one or several of them, with supervisors and workers that are only nodes.
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+mod code;
+mod crashes;
+mod faults;
+mod leaders;
+mod life;
+mod start;
+mod topologies;
+mod world;
