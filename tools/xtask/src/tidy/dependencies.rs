@@ -25,6 +25,8 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
+    ("ringstorm-client", Some(&["ringstorm-control", "ringstorm-nimbus", "ringstorm-records"])),
     (
         "ringstorm-nimbus",
         Some(&[
@@ -73,6 +75,8 @@ const PURE: &[&str] = &[
     "ringstorm-control",
     "ringstorm-nimbus",
     "ringstorm-supervisor",
+    "ringstorm-worker",
+    "ringstorm-client",
     "ringstorm-round",
     "ringstorm-worker",
 ];
