@@ -2,7 +2,8 @@
 //!
 //! Invariants: of a topology, the version that counts never falls. What cannot be read, and what is older than what was
 //! seen, changes nothing. A topology that seems to be gone counts until two fresh looks, [`Settings::gone_for`] apart,
-//! agree that it has neither an assignment nor a base that lives. Threading: plain data.
+//! agree that it has neither an assignment nor a base that lives. What the tree names now counts more than what is
+//! remembered. Threading: plain data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(crate) struct Assignments {
     versions: BTreeMap<String, i64>,
     /// Topologies with a part here.
     ours: BTreeMap<String, Assigned>,
+    /// Those of them whose part is what the tree says now; that of the others is remembered.
+    fresh: BTreeSet<String>,
     /// When a topology was first seen to be gone.
     gone: BTreeMap<String, Moment>,
     has_looked: bool,
@@ -51,6 +54,7 @@ impl Assignments {
             known: BTreeMap::new(),
             versions: ours.iter().map(|(topology, assigned)| (topology.clone(), assigned.version)).collect(),
             ours,
+            fresh: BTreeSet::new(),
             gone: BTreeMap::new(),
             has_looked: false,
             notes: Notes::default(),
@@ -77,11 +81,13 @@ impl Assignments {
         self.has_looked
     }
 
-    /// What a slot is to run. Of several topologies that claim it, the one that it runs goes on.
+    /// What a slot is to run. Of several topologies that claim it, those come first that the tree names now, and then
+    /// the one that it runs.
     pub(crate) fn wanted(&self, port: u16, running: Option<&str>) -> Wanted {
-        let mut claims = self.claims(port).peekable();
-        let first = claims.peek().copied();
-        let share = claims.find(|share| Some(share.topology.as_str()) == running).or(first);
+        let is_better =
+            |share: &&Share| (self.fresh.contains(&share.topology), Some(share.topology.as_str()) == running);
+        // Of equals the last one is taken.
+        let share = self.claims(port).max_by_key(is_better);
         share.map_or(Wanted::Nothing, |share| Wanted::Run(share.clone()))
     }
 
@@ -111,6 +117,7 @@ impl Assignments {
             about_what.insert(path);
         }
         self.known.retain(|topology, _| look.listed.contains(topology));
+        self.fresh.retain(|topology| NodeName::new(topology).is_ok_and(|topology| look.listed.contains(&topology)));
         for (topology, (stat, read)) in look.changed {
             self.known.insert(topology.clone(), stat);
             let about = about(topology.as_str());
@@ -118,6 +125,7 @@ impl Assignments {
                 Ok(None) => drop(self.notes.is_over(&about)),
                 Ok(Some(line)) => lines.extend(self.notes.changed(&about, line)),
                 Err(why) => {
+                    self.fresh.remove(topology.as_str());
                     let line = format!("the assignment of {topology} is passed over, what runs goes on: {why}");
                     lines.extend(self.notes.changed(&about, line));
                 }
@@ -153,8 +161,10 @@ impl Assignments {
         self.versions.insert(topology.to_owned(), version);
         if shares.is_empty() {
             self.ours.remove(topology);
+            self.fresh.remove(topology);
         } else {
             self.ours.insert(topology.to_owned(), Assigned { version, shares });
+            self.fresh.insert(topology.to_owned());
         }
         Ok(line)
     }
@@ -190,7 +200,8 @@ impl Assignments {
         let claimed: BTreeSet<u16> = self.ours.values().flat_map(|assigned| assigned.shares.keys().copied()).collect();
         let mut lines = Vec::new();
         for port in claimed.union(ports) {
-            let topologies: Vec<_> = self.claims(*port).map(|share| share.topology.as_str()).collect();
+            let claims = self.claims(*port).map(|share| share.topology.as_str());
+            let topologies: Vec<_> = claims.filter(|topology| self.fresh.contains(*topology)).collect();
             let about = format!("claims of {port}");
             let line = match &topologies[..] {
                 [] => None,

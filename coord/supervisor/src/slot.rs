@@ -17,21 +17,22 @@
 //! data. Errors: a worker that dies is started again, with pauses; a slot that cannot start anything is withdrawn for a
 //! while.
 
+mod exchange;
 mod process;
 mod restarts;
+mod state;
 
-use std::collections::BTreeMap;
+use ringstorm_control::time::Moment;
 
-use ringstorm_control::time::{Moment, Now};
-
+pub use crate::stopping::Stopping;
+pub use exchange::{SlotAction, SlotInput, Surroundings};
 pub use process::Process;
+pub use state::{Reason, State, Vacancy, Wanted};
 
-use crate::events::{Exit, ProcessEvent, StartFailure, StopHow, WorkerTimeouts};
+use crate::events::{Exit, ProcessEvent, StartFailure, StopHow};
 use crate::local_state::{INCARNATION_MAX, RunningWorker, SlotState};
-use crate::plants::{Plant, Plants};
+use crate::plants::Plant;
 use crate::settings::Settings;
-use crate::share::Share;
-use crate::stopping::Stopping;
 use restarts::{Ended, Restarts, Withdrawal};
 
 /// A slot.
@@ -45,121 +46,6 @@ pub struct Slot {
     restarts: Restarts,
     withdrawal: Withdrawal,
     ended: Ended,
-}
-
-/// What the newest assignment wants of a slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Nothing.
-    Nothing,
-    /// To run this.
-    Run(Share),
-}
-
-/// What a slot does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// There is no process.
-    Vacant(Vacancy),
-    /// A process was started and has not come up.
-    Starting(Process),
-    /// A process has come up.
-    Running(Process),
-    /// A process is being ended.
-    Stopping {
-        /// It.
-        process: Process,
-        /// Why.
-        reason: Reason,
-        /// How far that is.
-        #[doc(hidden)]
-        stopping: StoppingState,
-    },
-}
-
-/// Why there is no process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vacancy {
-    /// None is wanted, or that is not known, or the slot may not act.
-    Empty,
-    /// Another process that must go first lives in the slot.
-    Occupied,
-    /// The slot is withdrawn.
-    Withdrawn,
-    /// The worker died soon after its start.
-    BackingOff,
-    /// The topology's code is fetched.
-    BlobLocalization,
-    /// The topology's code is fetched anew.
-    BlobUpdate,
-}
-
-/// Why a process is being ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The slot is to run something else, or nothing.
-    AssignmentChanged,
-    /// It does not work, and is to be started again.
-    Relaunch,
-    /// Its topology's code changed.
-    CodeChanged,
-}
-
-/// How far the end of a process is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoppingState(Stopping);
-
-/// What a slot is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SlotInput {
-    /// Nothing but the time.
-    Time,
-    /// What the newest assignment wants.
-    Want(Wanted),
-    /// Something of its process. What is of another one is passed over.
-    Process(ProcessEvent),
-    /// The code of a topology changed.
-    CodeChanged(String),
-    /// Whoever hears the beats has heard nothing for a while: no silence so far counts.
-    SilenceIsExcused,
-}
-
-/// What a slot wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SlotAction {
-    /// Start a worker, once the incarnation is saved.
-    Start {
-        /// Its incarnation.
-        incarnation: u64,
-        /// What it runs.
-        share: Share,
-    },
-    /// End a worker.
-    Stop {
-        /// Its incarnation.
-        incarnation: u64,
-        /// How.
-        how: StopHow,
-    },
-    /// A line for operators.
-    Note(String),
-}
-
-/// What a slot must know besides itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
-    /// The time.
-    pub now: Now,
-    /// How to behave.
-    pub settings: &'a Settings,
-    /// Whether anything may be started or stopped.
-    pub may_act: bool,
-    /// Whether no process other than the slot's own lives in it.
-    pub is_free: bool,
-    /// The topologies whose code is here.
-    pub code: &'a BTreeMap<String, WorkerTimeouts>,
-    /// Rules that are broken on purpose.
-    pub plants: &'a Plants,
 }
 
 impl Slot {
@@ -213,7 +99,7 @@ impl Slot {
             State::Vacant(_) => None,
             State::Starting(process) => Some(process.start_deadline(settings)),
             State::Running(process) => Some(process.silence_deadline(settings)),
-            State::Stopping { stopping, .. } => Some(stopping.0.next()),
+            State::Stopping { stopping, .. } => Some(stopping.next()),
         };
         due.filter(|_| may_act).into_iter().chain(self.withdrawal.until()).min()
     }
@@ -409,10 +295,10 @@ impl Slot {
             }
             State::Stopping { process, stopping, .. } => {
                 let incarnation = process.incarnation();
-                if let Some(how) = stopping.0.step(now, around.settings) {
+                if let Some(how) = stopping.step(now, around.settings) {
                     actions.push(SlotAction::Stop { incarnation, how });
                 }
-                if stopping.0.is_stuck(now, around.settings) && self.withdrawal.process_is_stuck() {
+                if stopping.is_stuck(now, around.settings) && self.withdrawal.process_is_stuck() {
                     self.note("does not die although it was killed; its slot is withdrawn until it does", actions);
                 }
             }
@@ -463,7 +349,7 @@ impl Slot {
         self.state = match std::mem::replace(&mut self.state, State::Vacant(Vacancy::Empty)) {
             State::Starting(process) | State::Running(process) => {
                 actions.push(SlotAction::Stop { incarnation: process.incarnation(), how });
-                let stopping = StoppingState(Stopping::begin(around.now.moment, around.settings));
+                let stopping = Stopping::begin(around.now.moment, around.settings);
                 State::Stopping { process, reason, stopping }
             }
             other => other,
@@ -475,31 +361,5 @@ impl Slot {
         let (port, topology, incarnation) = (self.port, &process.share().topology, process.incarnation());
         let line = format!("slot {port}: the worker of {topology} (incarnation {incarnation}): {what}");
         actions.push(SlotAction::Note(line));
-    }
-}
-
-impl Wanted {
-    /// Whether it is to run just that.
-    fn is_for(&self, share: &Share) -> bool {
-        matches!(self, Self::Run(wanted) if wanted == share)
-    }
-}
-
-impl State {
-    /// Storm's name of the state, or that of one of ours.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Vacant(Vacancy::Empty) => "EMPTY",
-            Self::Vacant(Vacancy::Occupied) => "WAITING_FOR_OTHER_PROCESS",
-            Self::Vacant(Vacancy::Withdrawn) => "WITHDRAWN",
-            Self::Vacant(Vacancy::BackingOff) => "BACKING_OFF",
-            Self::Vacant(Vacancy::BlobLocalization) => "WAITING_FOR_BLOB_LOCALIZATION",
-            Self::Vacant(Vacancy::BlobUpdate) => "WAITING_FOR_BLOB_UPDATE",
-            Self::Starting(_) => "WAITING_FOR_WORKER_START",
-            Self::Running(_) => "RUNNING",
-            Self::Stopping { reason: Reason::AssignmentChanged, .. } => "KILL",
-            Self::Stopping { reason: Reason::Relaunch, .. } => "KILL_AND_RELAUNCH",
-            Self::Stopping { reason: Reason::CodeChanged, .. } => "KILL_BLOB_UPDATE",
-        }
     }
 }

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 
 /// A process that is being ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stopping {
+pub struct Stopping {
     since: Moment,
     next: Moment,
 }

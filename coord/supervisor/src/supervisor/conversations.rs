@@ -43,7 +43,7 @@ enum Kind {
 #[derive(Debug)]
 pub(super) enum Value {
     Prepared(RootUse),
-    Announced(Announced<SupervisorInfo>),
+    Announced(Box<Announced<SupervisorInfo>>),
     Looked(Look),
 }
 
@@ -105,7 +105,8 @@ impl Supervisor {
                 self.published = Some(publication);
                 let (id, replaces) = (self.id.clone(), self.replaces);
                 self.cluster.procedure(move |tree| async move {
-                    tree.announce_supervisor(session, &id, &info, replaces).await.map(Value::Announced)
+                    let announced = tree.announce_supervisor(session, &id, &info, replaces).await?;
+                    Ok(Value::Announced(Box::new(announced)))
                 })
             }
             Kind::Look => {
@@ -138,7 +139,7 @@ impl Supervisor {
                 self.notes.is_over(TROUBLE);
                 match value {
                     Value::Prepared(root_use) => self.prepared(now, root_use, effects),
-                    Value::Announced(announced) => self.announced(now, announced, effects),
+                    Value::Announced(announced) => self.announced(now, *announced, effects),
                     Value::Looked(look) => self.looked(now, look, effects),
                 }
             }
