@@ -47,12 +47,12 @@ pub enum Input {
     /// What only a worker is told.
     Worker(Box<WorkerInput>),
     /// What only a client is told.
-    Client(Box<ClientInput>),
+    Client(Box<News>),
 }
 
 /// What a client is told.
 #[derive(Clone, Debug)]
-pub enum ClientInput {
+pub enum News {
     /// Its user wants something.
     Wanted {
         /// By which the verdict is known.
@@ -66,6 +66,13 @@ pub enum ClientInput {
         call: u64,
         /// How.
         end: CallEnd,
+    },
+    /// An upload has come to an end.
+    Uploaded {
+        /// Which.
+        call: u64,
+        /// What it is called there; `None` if it is not there.
+        name: Option<String>,
     },
 }
 
@@ -82,7 +89,7 @@ pub enum CallEnd {
 
 /// What a client wants.
 #[derive(Clone, Debug)]
-pub enum ClientEffect {
+pub enum Errand {
     /// To call a nimbus.
     Call {
         /// By which its end is known.
@@ -91,6 +98,13 @@ pub enum ClientEffect {
         to: NimbusAddress,
         /// What for.
         request: Box<Request>,
+    },
+    /// To send the file of a topology to a nimbus.
+    Upload {
+        /// By which its end is known.
+        call: u64,
+        /// Whom.
+        to: NimbusAddress,
     },
     /// To tell its user what became of a wish.
     Tell {
@@ -106,6 +120,16 @@ pub enum ClientEffect {
 pub enum Verdict {
     /// It was done.
     Done(Reply),
+    /// It was asked for without an answer, and later the topology was found to be killed, or gone.
+    FoundKilled,
+    /// As [`Self::FoundKilled`]: it rebalances.
+    FoundRebalancing,
+    /// As [`Self::FoundKilled`]: it is active.
+    FoundActive,
+    /// As [`Self::FoundKilled`]: it is inactive.
+    FoundInactive,
+    /// There is no such topology.
+    NotAlive,
     /// It was not done, and will not be.
     NotDone(String),
     /// Nobody knows.
@@ -126,7 +150,7 @@ pub enum Effect {
     /// What only a worker wants.
     Worker(Box<WorkerEffect>),
     /// What only a client wants.
-    Client(Box<ClientEffect>),
+    Client(Box<Errand>),
 }
 
 /// A state machine in the words of the world.

@@ -7,7 +7,7 @@ mod nimbus;
 mod supervisor;
 mod worker;
 
-pub use client::client;
+pub use client::clients;
 pub use nimbus::nimbus;
 pub use supervisor::supervisor;
 pub(crate) use worker::worker;

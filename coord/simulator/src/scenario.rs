@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ringstorm_client::ClientSettings;
 use ringstorm_nimbus::NimbusSettings;
 use ringstorm_nimbus::interface::{Request, SUBMISSION_TOKEN, Submission, Upload};
 use ringstorm_records::payload::NimbusAddress;
@@ -16,7 +17,7 @@ use serde_json::json;
 use crate::actor::{At, Role};
 use crate::checks::Violation;
 use crate::coverage::Coverage;
-use crate::daemons::{client, nimbus, supervisor};
+use crate::daemons::{clients, nimbus, supervisor};
 use crate::liveness;
 use crate::plants::PlantedBug;
 use crate::random::Random;
@@ -91,7 +92,7 @@ fn come_right(world: &mut World, until: At) -> Result<(), Violation> {
 
 /// Puts everybody and everything in, and says when the faults end.
 fn people(world: &mut World) -> At {
-    let (nimbuses, supervisors, clients) = (1 + world.random.below(3), 2 + world.random.below(3), 1 + world.random.below(2));
+    let (nimbuses, supervisors, hosts) = (1 + world.random.below(3), 2 + world.random.below(3), 1 + world.random.below(2));
     let addresses: Vec<NimbusAddress> = (0..nimbuses)
         .map(|index| {
             NimbusAddress::new(&host_name(HostId(index)), 6627, 0).expect("the names of hosts are names of hosts")
@@ -120,9 +121,15 @@ fn people(world: &mut World) -> At {
             supervisor(world.cluster.clone(), host, "supervisor-clone", settings, world.planted)
         });
     }
-    let clients: Vec<ProcessId> = (0..clients)
+    let clients: Vec<ProcessId> = (0..hosts)
         .map(|index| {
-            let factory = client(addresses.clone());
+            let settings = ClientSettings {
+                seeds: addresses.clone(),
+                retry_times: 8,
+                retry_interval: Duration::from_millis(500),
+                retry_interval_max: Duration::from_secs(10),
+            };
+            let factory = clients(settings);
             world.add(&format!("client-{index}"), Role::Client, HostId(80 + index), Duration::ZERO, factory)
         })
         .collect();

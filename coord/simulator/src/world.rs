@@ -85,6 +85,8 @@ pub(crate) enum Event {
     Fetched { process: ProcessId, life: u64, topology: String },
     /// A call arrives.
     Called { number: u64, request: Box<Request> },
+    /// A client has waited long enough.
+    Impatient { number: u64 },
     /// A worker process ends.
     Exit { process: ProcessId, how: Exit },
     /// The cores of a worker run.
@@ -281,6 +283,10 @@ impl World {
             Event::Code { process, life, request } => self.code_done(process, life, request.map(|it| *it)),
             Event::Fetched { process, life, topology } => self.code_fetched(process, life, topology),
             Event::Called { number, request } => self.called(number, *request),
+            Event::Impatient { number } => {
+                self.give_up(number);
+                Ok(())
+            }
             Event::Exit { process, how } => self.exit_worker(process, how),
             Event::CoresStarted { process, life, input } => self.cores_started(process, life, *input),
             Event::Tick { process, life } => self.tick(process, life),

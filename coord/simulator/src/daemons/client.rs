@@ -1,109 +1,120 @@
-//! A client in the words of the world: it finds the leader, tries again, and tells its user the truth.
+//! A host of clients in the words of the world: one machine for each wish of its users.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 
+use ringstorm_client::interface::FoundState;
+use ringstorm_client::{CallId, CallOutcome, Client, ClientEffect, ClientError, ClientInput, ClientSettings, Success};
+use ringstorm_control::machine::Machine;
 use ringstorm_control::time::{Moment, Now};
-use ringstorm_nimbus::interface::{Refusal, Request};
-use ringstorm_records::payload::NimbusAddress;
+use ringstorm_nimbus::interface::{Refusal, Upload};
 
-use crate::actor::{Actor, CallEnd, ClientEffect, ClientInput, Effect, Factory, Input, Verdict};
+use crate::actor::{Actor, CallEnd, Effect, Errand, Factory, Input, News, Verdict};
 
-const PAUSE: Duration = Duration::from_millis(500);
-
-struct Client {
-    nimbuses: Vec<NimbusAddress>,
-    next: usize,
-    next_call: u64,
-    /// Wishes, by the call that is under way for them.
-    calls: BTreeMap<u64, Open>,
-    /// Wishes that wait to be tried again.
-    waiting: Vec<(Moment, Open)>,
+struct Clients {
+    settings: ClientSettings,
+    machines: BTreeMap<u64, Client>,
+    next: u64,
+    /// Calls under way, with the wish and the machine's own number.
+    calls: BTreeMap<u64, (u64, CallId)>,
 }
 
-struct Open {
-    wish: u64,
-    request: Request,
-    tries: u32,
-    is_in_doubt: bool,
-}
-
-/// A client that knows these nimbuses.
-pub fn client(nimbuses: Vec<NimbusAddress>) -> Factory {
+/// Clients with these settings.
+pub fn clients(settings: ClientSettings) -> Factory {
     Rc::new(move |_| {
-        Some(Box::new(Client {
-            nimbuses: nimbuses.clone(),
-            next: 0,
-            next_call: 0,
-            calls: BTreeMap::new(),
-            waiting: Vec::new(),
-        }))
+        let settings = settings.clone();
+        Some(Box::new(Clients { settings, machines: BTreeMap::new(), next: 0, calls: BTreeMap::new() }))
     })
 }
 
-impl Client {
-    fn call(&mut self, open: Open) -> Vec<Effect> {
-        let to = self.nimbuses[self.next % self.nimbuses.len()].clone();
-        let call = self.next_call;
-        self.next_call += 1;
-        let request = Box::new(open.request.clone());
-        self.calls.insert(call, open);
-        vec![Effect::Client(Box::new(ClientEffect::Call { call, to, request }))]
+impl Clients {
+    fn turned(&mut self, wish: u64, effects: Vec<ClientEffect>) -> Vec<Effect> {
+        let mut turned = Vec::new();
+        for effect in effects {
+            let errand = match effect {
+                ClientEffect::Call { call, address, request } => {
+                    Errand::Call { call: self.number(wish, call), to: address, request }
+                }
+                ClientEffect::Upload { call, address } => Errand::Upload { call: self.number(wish, call), to: address },
+                ClientEffect::Done(result) => {
+                    self.machines.remove(&wish);
+                    Errand::Tell { wish, verdict: verdict(result) }
+                }
+                ClientEffect::Note(line) => {
+                    turned.push(Effect::Note(line));
+                    continue;
+                }
+            };
+            turned.push(Effect::Client(Box::new(errand)));
+        }
+        turned
     }
 
-    fn tell(wish: u64, verdict: Verdict) -> Vec<Effect> {
-        vec![Effect::Client(Box::new(ClientEffect::Tell { wish, verdict }))]
+    fn number(&mut self, wish: u64, call: CallId) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.calls.insert(number, (wish, call));
+        number
     }
 
-    fn again(&mut self, now: Now, mut open: Open, leader: Option<NimbusAddress>) -> Vec<Effect> {
-        open.tries += 1;
-        let known = leader.and_then(|leader| self.nimbuses.iter().position(|nimbus| *nimbus == leader));
-        self.next = known.unwrap_or(self.next + 1);
-        self.waiting.push((now.moment + PAUSE, open));
-        Vec::new()
+    fn woken(&mut self, now: Now, wish: u64) -> Vec<Effect> {
+        let Some(machine) = self.machines.get_mut(&wish) else { return Vec::new() };
+        let effects = machine.wake(now);
+        self.turned(wish, effects)
     }
 }
 
-impl Actor for Client {
+impl Actor for Clients {
     fn handle(&mut self, now: Now, input: Input) -> Vec<Effect> {
-        let Input::Client(input) = input else { return Vec::new() };
-        match *input {
-            ClientInput::Wanted { wish, request } => {
-                self.call(Open { wish, request, tries: 0, is_in_doubt: false })
+        let Input::Client(news) = input else { return Vec::new() };
+        let (wish, input) = match *news {
+            News::Wanted { wish, request } => {
+                let machine = Client::new(now, request, self.settings.clone(), &format!("token-of-wish-{wish}"));
+                self.machines.insert(wish, machine);
+                return self.woken(now, wish);
             }
-            ClientInput::Ended { call, end } => {
-                let Some(mut open) = self.calls.remove(&call) else { return Vec::new() };
-                match end {
-                    CallEnd::Answered(Ok(reply)) => Self::tell(open.wish, Verdict::Done(reply)),
-                    CallEnd::Answered(Err(Refusal::NotLeader { leader })) => self.again(now, open, leader),
-                    CallEnd::Answered(Err(Refusal::TryAgain(_) | Refusal::NoUpload(_))) | CallEnd::NotConnected => {
-                        self.again(now, open, None)
-                    }
-                    CallEnd::Answered(Err(Refusal::Unknown(_))) | CallEnd::Lost => {
-                        open.is_in_doubt = true;
-                        self.again(now, open, None)
-                    }
-                    CallEnd::Answered(Err(refusal)) => {
-                        // After a doubt a submission's token tells; of everything else it may have been the first try.
-                        let is_told = !open.is_in_doubt || matches!(open.request, Request::Submit(_));
-                        let why = refusal.to_string();
-                        let verdict = if is_told { Verdict::NotDone(why) } else { Verdict::Unknown(why) };
-                        Self::tell(open.wish, verdict)
-                    }
-                }
+            News::Ended { call, end } => {
+                let Some((wish, call)) = self.calls.remove(&call) else { return Vec::new() };
+                let outcome = match end {
+                    CallEnd::NotConnected => CallOutcome::NotSent("nobody was reached".to_owned()),
+                    CallEnd::Answered(answer) => CallOutcome::Answered(answer),
+                    CallEnd::Lost => CallOutcome::Unknown("the connection was lost".to_owned()),
+                };
+                (wish, ClientInput::Called { call, outcome })
             }
-        }
+            News::Uploaded { call, name } => {
+                let Some((wish, call)) = self.calls.remove(&call) else { return Vec::new() };
+                let upload = name.map(|name| Upload { name, checksum: String::new() });
+                let outcome = upload.ok_or_else(|| "the connection was lost".to_owned());
+                (wish, ClientInput::Uploaded { call, outcome })
+            }
+        };
+        let Some(machine) = self.machines.get_mut(&wish) else { return Vec::new() };
+        let effects = machine.handle(now, input);
+        self.turned(wish, effects)
     }
 
     fn wake(&mut self, now: Now) -> Vec<Effect> {
-        let (due, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(at, _)| *at <= now.moment);
-        self.waiting = waiting;
-        let due: Vec<(Moment, Open)> = due;
-        due.into_iter().flat_map(|(_, open)| self.call(open)).collect()
+        let wishes: Vec<u64> = self.machines.keys().copied().collect();
+        wishes.into_iter().flat_map(|wish| self.woken(now, wish)).collect()
     }
 
     fn wake_at(&self) -> Option<Moment> {
-        self.waiting.iter().map(|(at, _)| *at).min()
+        self.machines.values().filter_map(Machine::wake_at).min()
+    }
+}
+
+fn verdict(result: Result<Success, ClientError>) -> Verdict {
+    match result {
+        Ok(Success::Answered(reply)) => Verdict::Done(reply),
+        Ok(Success::Found(finding)) => match finding.state {
+            FoundState::WasKilled | FoundState::IsKilled => Verdict::FoundKilled,
+            FoundState::IsRebalancing => Verdict::FoundRebalancing,
+            FoundState::IsActive => Verdict::FoundActive,
+            FoundState::IsInactive => Verdict::FoundInactive,
+        },
+        Err(ClientError::Refused(Refusal::NotAlive(_))) => Verdict::NotAlive,
+        Err(ClientError::Refused(Refusal::Unknown(why)) | ClientError::InDoubt(why)) => Verdict::Unknown(why),
+        Err(error) => Verdict::NotDone(error.to_string()),
     }
 }

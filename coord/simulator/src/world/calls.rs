@@ -3,12 +3,14 @@
 //! Invariants: what is refused at the door was not asked for; of what is lost nobody knows whether it was done.
 
 use ringstorm_nimbus::interface::{Refusal, Reply, Request, RequestId};
+use std::time::Duration;
+
 use ringstorm_nimbus::NimbusInput;
 use ringstorm_records::payload::NimbusAddress;
 
 use super::process::ProcessId;
 use super::{Event, World};
-use crate::actor::{CallEnd, ClientInput, Input};
+use crate::actor::{CallEnd, News, Input};
 use crate::checks::Violation;
 
 /// A call that is under way.
@@ -20,7 +22,12 @@ pub(crate) struct Call {
     nimbus_life: u64,
     /// By which the client knows it.
     call: u64,
+    /// The client waits no longer.
+    is_given_up: bool,
 }
+
+/// The longest that a client waits for an answer, at least and at most.
+const PATIENCE_MS: (u64, u64) = (15_000, 90_000);
 
 impl World {
     /// A client calls a nimbus.
@@ -35,7 +42,9 @@ impl World {
         let number = self.next_call;
         self.next_call += 1;
         let nimbus_life = self.processes[nimbus.0].life;
-        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call });
+        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false });
+        let patience = self.random.millis(PATIENCE_MS.0, PATIENCE_MS.1);
+        self.queue.push(self.now + patience, Event::Impatient { number });
         let delay = self.delay();
         self.queue.push(self.now + delay, Event::Called { number, request: Box::new(request) });
     }
@@ -62,6 +71,9 @@ impl World {
         let Some(call) = self.calls.remove(&number) else {
             return Err(Violation::new("each request gets one reply", format!("request {number} got another one")));
         };
+        if call.is_given_up {
+            return Ok(());
+        }
         let (here, there) = (self.processes[call.nimbus.0].host, self.processes[call.client.0].host);
         let is_lost = !self.network.carries(here, there) || self.random.chance(self.weather.lost_answers_per_mille);
         if is_lost {
@@ -75,6 +87,29 @@ impl World {
         Ok(())
     }
 
+    /// A client waits no longer.
+    pub(crate) fn give_up(&mut self, number: u64) {
+        let Some(call) = self.calls.get_mut(&number).filter(|call| !call.is_given_up) else { return };
+        call.is_given_up = true;
+        let call = *call;
+        self.coverage.hit("call given up");
+        self.end_call(call.client, call.client_life, call.call, CallEnd::Lost, Duration::ZERO);
+    }
+
+    /// A client sends the file of a topology to a nimbus.
+    pub(crate) fn upload(&mut self, id: ProcessId, call: u64, to: &NimbusAddress) {
+        let nimbus = self.addresses.get(&to.to_string()).copied().filter(|nimbus| self.reaches(id, *nimbus));
+        let name = nimbus.filter(|_| !self.random.chance(self.weather.lost_answers_per_mille)).map(|nimbus| {
+            let name = format!("upload-{}-{call}", self.processes[id.0].name);
+            self.processes[nimbus.0].disk.uploads.insert(name.clone());
+            name
+        });
+        let delay = self.random.millis(2, 500);
+        let life = self.processes[id.0].life;
+        let input = Box::new(Input::Client(Box::new(News::Uploaded { call, name })));
+        self.queue.push(self.now + delay, Event::Give { process: id, life, input });
+    }
+
     /// All calls to a nimbus that died are lost.
     pub(crate) fn lose_calls(&mut self, nimbus: ProcessId) {
         let lost: Vec<u64> =
@@ -85,14 +120,14 @@ impl World {
     }
 
     fn lose_call(&mut self, number: u64) {
-        let Some(call) = self.calls.remove(&number) else { return };
+        let Some(call) = self.calls.remove(&number).filter(|call| !call.is_given_up) else { return };
         self.coverage.hit("call lost");
         let delay = self.random.millis(1, 8_000);
         self.end_call(call.client, call.client_life, call.call, CallEnd::Lost, delay);
     }
 
-    fn end_call(&mut self, client: ProcessId, life: u64, call: u64, end: CallEnd, delay: std::time::Duration) {
-        let input = Box::new(Input::Client(Box::new(ClientInput::Ended { call, end })));
+    fn end_call(&mut self, client: ProcessId, life: u64, call: u64, end: CallEnd, delay: Duration) {
+        let input = Box::new(Input::Client(Box::new(News::Ended { call, end })));
         self.queue.push(self.now + delay, Event::Give { process: client, life, input });
     }
 }

@@ -66,6 +66,15 @@ impl World {
             let why = CodeFailure::Other("the disk does not do what it should".to_owned());
             return self.give_code(id, CodeEvent::Failed { task: task_of(&request), why });
         }
+        let is_missing = match &request {
+            CodeRequest::Store { upload, .. } => !self.processes[id.0].disk.uploads.contains(&upload.name),
+            _ => false,
+        };
+        if is_missing {
+            self.coverage.hit("upload missing");
+            let why = CodeFailure::Upload("it is not here".to_owned());
+            return self.give_code(id, CodeEvent::Failed { task: task_of(&request), why });
+        }
         let event = match request {
             CodeRequest::Fetch { key, from, .. } => match self.fetched(id, &key, &from) {
                 Some(blob) => {

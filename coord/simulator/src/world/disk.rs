@@ -2,7 +2,7 @@
 //!
 //! Threading: plain data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringstorm_nimbus::interface::{Conf, HeldBlob};
@@ -16,6 +16,8 @@ use ringstorm_supervisor::events::WorkerTimeouts;
 pub struct Disk {
     /// The blobs of a nimbus.
     pub blobs: BTreeMap<NodeName, HeldBlob>,
+    /// Files that clients have uploaded to a nimbus.
+    pub uploads: BTreeSet<String>,
     /// What a supervisor remembers.
     pub local_state: LocalState,
     /// The code of topologies that a supervisor has.

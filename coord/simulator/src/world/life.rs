@@ -11,7 +11,7 @@ use ringstorm_supervisor::events::Exit;
 
 use super::process::{Link, LinkState, ProcessId};
 use super::{Event, World};
-use crate::actor::{Birth, ClientEffect, Effect, Input, Role};
+use crate::actor::{Birth, Errand, Effect, Input, Role};
 use crate::checks::Violation;
 
 /// More wake-ups at one time than this are a loop without a pause.
@@ -152,13 +152,17 @@ impl World {
         }
     }
 
-    fn do_clients(&mut self, id: ProcessId, effect: ClientEffect) -> Result<(), Violation> {
+    fn do_clients(&mut self, id: ProcessId, effect: Errand) -> Result<(), Violation> {
         match effect {
-            ClientEffect::Call { call, to, request } => {
+            Errand::Call { call, to, request } => {
                 self.call(id, call, &to, *request);
                 Ok(())
             }
-            ClientEffect::Tell { wish, verdict } => self.told(wish, verdict),
+            Errand::Upload { call, to } => {
+                self.upload(id, call, &to);
+                Ok(())
+            }
+            Errand::Tell { wish, verdict } => self.told(wish, verdict),
         }
     }
 

@@ -12,7 +12,7 @@ use ringstorm_records::znode::NodeName;
 
 use super::World;
 use super::process::ProcessId;
-use crate::actor::{At, ClientInput, Input, Verdict};
+use crate::actor::{At, News, Input, Verdict};
 use crate::checks::Violation;
 
 const LAW: &str = "users are told the truth";
@@ -25,8 +25,6 @@ pub struct Truth {
     created: BTreeMap<String, Vec<NodeName>>,
     /// When a topology of a name was last seen in a state; those that are in it now are not here.
     seen: BTreeMap<(String, State), At>,
-    /// When the last topology of a name came to be, as long as it is there.
-    present_since: BTreeMap<String, At>,
 }
 
 /// What a topology of a name is.
@@ -68,7 +66,7 @@ impl World {
         let client_life = self.processes[client.0].life;
         let made = Wish { client, client_life, begun: self.now, what: request.clone(), verdict: None };
         self.truth.wishes.insert(wish, made);
-        self.give(client, Input::Client(Box::new(ClientInput::Wanted { wish, request })))
+        self.give(client, Input::Client(Box::new(News::Wanted { wish, request })))
     }
 
     /// A user is told what became of a wish.
@@ -84,7 +82,10 @@ impl World {
             (Request::Kill { .. }, Verdict::Done(_)) => "kill done",
             (Request::Rebalance { .. }, Verdict::Done(_)) => "rebalance done",
             (Request::Activate { .. } | Request::Deactivate { .. }, Verdict::Done(_)) => "(de)activate done",
-            (_, Verdict::NotDone(_)) => "wish not done",
+            (_, Verdict::NotDone(_) | Verdict::NotAlive) => "wish not done",
+            (_, Verdict::FoundKilled | Verdict::FoundRebalancing | Verdict::FoundActive | Verdict::FoundInactive) => {
+                "wish found done"
+            }
             (_, Verdict::Unknown(_)) => "wish of unknown outcome",
             (_, Verdict::Done(_)) => "wish done",
         });
@@ -107,34 +108,37 @@ impl World {
                     return lie(format!("its token has made {created:?}"));
                 }
             }
-            (Request::Kill { name, .. }, Verdict::Done(_)) => {
-                if !self.was(name, State::Killed, made.begun) && !self.was(name, State::Gone, made.begun) {
-                    return lie(format!("{name} was not killed since"));
+            (Request::Submit(_), _) => {}
+            (what, Verdict::NotAlive) => {
+                if let Some(name) = name_in(what).filter(|name| !self.was(name, &[State::Gone], made.begun)) {
+                    return lie(format!("{name} was there all the time"));
                 }
             }
-            (Request::Kill { name, .. }, Verdict::NotDone(_)) if !self.was(name, State::Gone, made.begun) => {
-                return lie(format!("{name} was there all the time"));
+            (what, verdict) => {
+                let states: &[State] = match (what, verdict) {
+                    (Request::Kill { .. }, Verdict::Done(_) | Verdict::FoundKilled) => &[State::Killed, State::Gone],
+                    (Request::Rebalance { .. }, Verdict::Done(_)) => &[State::Rebalancing],
+                    (Request::Activate { .. }, Verdict::Done(_)) => &[State::Active, State::Rebalancing],
+                    (Request::Deactivate { .. }, Verdict::Done(_)) => &[State::Inactive, State::Rebalancing],
+                    (_, Verdict::FoundRebalancing) => &[State::Rebalancing],
+                    (_, Verdict::FoundActive) => &[State::Active],
+                    (_, Verdict::FoundInactive) => &[State::Inactive],
+                    _ => return Ok(()),
+                };
+                if let Some(name) = name_in(what).filter(|name| !self.was(name, states, made.begun)) {
+                    return lie(format!("{name} was none of {states:?} since"));
+                }
             }
-            (Request::Rebalance { name, .. }, Verdict::Done(_)) if !self.was(name, State::Rebalancing, made.begun) => {
-                return lie(format!("{name} was not rebalanced since"));
-            }
-            (Request::Activate { name }, Verdict::Done(_))
-                if !self.was(name, State::Active, made.begun) && !self.was(name, State::Rebalancing, made.begun) =>
-            {
-                return lie(format!("{name} was not active since"));
-            }
-            (Request::Deactivate { name }, Verdict::Done(_))
-                if !self.was(name, State::Inactive, made.begun) && !self.was(name, State::Rebalancing, made.begun) =>
-            {
-                return lie(format!("{name} was not inactive since"));
-            }
-            _ => {}
         }
         Ok(())
     }
 
-    /// Whether a topology of a name was in a state at some time since.
-    fn was(&self, name: &str, state: State, since: At) -> bool {
+    /// Whether a topology of a name was in any of these states at some time since.
+    fn was(&self, name: &str, any: &[State], since: At) -> bool {
+        any.iter().any(|state| self.was_in(name, *state, since))
+    }
+
+    fn was_in(&self, name: &str, state: State, since: At) -> bool {
         let now = self.mirror.bases.values().filter(|base| base.name == name).map(|base| state_of(Some(base)));
         let states: Vec<State> = now.collect();
         let is_now = if states.is_empty() { state == State::Gone } else { states.contains(&state) };
@@ -159,7 +163,6 @@ impl World {
                     return Err(Violation::new("no two topologies have one name", message));
                 }
             }
-            self.truth.present_since.insert(name, self.now);
             if !is_by_hand {
                 return self.note_created(topology);
             }
@@ -203,6 +206,16 @@ impl World {
             wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life
         });
         open.map(|(number, wish)| format!("wish {number} of {:?} has no verdict", wish.begun))
+    }
+}
+
+fn name_in(request: &Request) -> Option<&str> {
+    match request {
+        Request::Kill { name, .. }
+        | Request::Rebalance { name, .. }
+        | Request::Activate { name }
+        | Request::Deactivate { name } => Some(name),
+        _ => None,
     }
 }
 

@@ -38,10 +38,9 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-store",
         ]),
     ),
-    ("ringstorm-simulator", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
+    ("ringstorm-simulator", None),
     ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
-    ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
         "ringstorm-runtime",
@@ -78,7 +77,6 @@ const PURE: &[&str] = &[
     "ringstorm-worker",
     "ringstorm-client",
     "ringstorm-round",
-    "ringstorm-worker",
 ];
 
 /// Packages that do I/O or lead to it.
