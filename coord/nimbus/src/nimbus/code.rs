@@ -31,8 +31,8 @@ pub(super) struct Code {
     held: Option<BTreeMap<NodeName, Held>>,
     /// Blobs that may have changed in the tree.
     stale: BTreeSet<NodeName>,
-    /// Those of them that the tree names, or that belong to a topology that lives.
-    confirmed: BTreeSet<NodeName>,
+    /// Those of them that belong to a topology that lives.
+    living: BTreeSet<NodeName>,
     are_keys_stale: bool,
     /// All that the tree names, as it was read last.
     keys: BTreeSet<NodeName>,
@@ -53,8 +53,18 @@ pub(super) struct Code {
 struct Held {
     number: u32,
     content: Content,
-    /// Whether the tree says so in this session.
-    is_listed: bool,
+    listed: Listed,
+}
+
+/// Whether the tree says that a content is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listed {
+    /// Not yet in this session.
+    NotYet,
+    Yes,
+    /// It did, and somebody took it back: a clean-up, or a mistake. It is listed again only while its topology lives, so
+    /// that what is cleaned up does not come back.
+    Withdrawn,
 }
 
 #[derive(Debug)]
@@ -135,17 +145,17 @@ impl Code {
 
     /// A content that was stored and is listed in the tree.
     pub(super) fn take_listed(&mut self, blob: HeldBlob) {
-        self.take(blob, true);
+        self.take(blob, Listed::Yes);
     }
 
-    fn take(&mut self, blob: HeldBlob, is_listed: bool) {
+    fn take(&mut self, blob: HeldBlob, listed: Listed) {
         let HeldBlob { key, number, content } = blob;
-        self.held.get_or_insert_default().insert(key, Held { number, content, is_listed });
+        self.held.get_or_insert_default().insert(key, Held { number, content, listed });
     }
 
     /// These belong to topologies that live.
-    pub(super) fn confirm(&mut self, keys: impl IntoIterator<Item = NodeName>) {
-        self.confirmed.extend(keys);
+    pub(super) fn live(&mut self, keys: impl IntoIterator<Item = NodeName>) {
+        self.living.extend(keys);
     }
 
     pub(super) fn is_stale(&mut self, key: NodeName, now: Moment) {
@@ -171,10 +181,10 @@ impl Code {
     /// Of an earlier session nothing is listed, and nothing is watched.
     pub(super) fn forget_session(&mut self) {
         for held in self.held.iter_mut().flat_map(BTreeMap::values_mut) {
-            held.is_listed = false;
+            held.listed = Listed::NotYet;
         }
         self.stale.clear();
-        self.confirmed.clear();
+        self.living.clear();
         self.keys.clear();
         self.at = None;
         self.all_at = None;
@@ -251,21 +261,16 @@ impl Nimbus {
                 self.take_strays(&listing, &topologies);
                 let before = std::mem::take(&mut self.code.keys);
                 let held = self.code.held.get_or_insert_default();
-                let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(|held| !held.is_listed);
+                let is_unlisted = |held: &Held| held.listed == Listed::NotYet;
+                let is_new = |key: &NodeName| !before.contains(key) || held.get(key).is_none_or(is_unlisted);
                 self.code.stale.extend(listing.found.iter().filter(|key| is_new(key)).cloned());
-                let is_stale = |key: &&NodeName| self.code.stale.contains(*key);
-                self.code.confirmed.extend(listing.found.iter().filter(is_stale).cloned());
                 self.code.keys = listing.found.into_iter().collect();
                 self.code.at = Some(now);
             }
             CodeSaid::States { result: Ok(states), .. } => {
                 self.code.is_asking = false;
                 self.code.troubles = 0;
-                let keys: Vec<NodeName> = states.iter().map(|state| state.key.clone()).collect();
                 self.take_blob_states(states);
-                for key in &keys {
-                    self.code.confirmed.remove(key);
-                }
                 if !self.code.stale.is_empty() || self.code.are_keys_stale {
                     self.code.at = Some(now);
                 }
@@ -282,7 +287,7 @@ impl Nimbus {
                 Ok(()) => {
                     let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
                     if let Some(held) = held.filter(|held| held.number == number) {
-                        held.is_listed = true;
+                        held.listed = Listed::Yes;
                     }
                     self.survey();
                 }
@@ -307,6 +312,7 @@ impl Nimbus {
     pub(super) fn take_blob_states(&mut self, states: Vec<BlobState>) {
         let own = self.address().clone();
         for state in states {
+            let is_living = self.code.living.remove(&state.key);
             let number = self.code.number_of(&state.key);
             let better = state.better_than(number, &own);
             if !better.is_empty() {
@@ -314,15 +320,16 @@ impl Nimbus {
                 self.fetch(state.key, &better);
             } else if let Some(number) = number {
                 let is_listed = state.holders.contains(&BlobHolder { nimbus: own.clone(), version: number });
-                if is_listed {
-                    if let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) {
-                        held.is_listed = true;
+                let Some(held) = self.code.held.as_mut().and_then(|held| held.get_mut(&state.key)) else { continue };
+                match held.listed {
+                    _ if is_listed => held.listed = Listed::Yes,
+                    Listed::Yes if !is_living => {
+                        // Whether its topology lives is looked at next.
+                        held.listed = Listed::Withdrawn;
+                        self.code.keys_are_stale(self.now.moment);
                     }
-                } else if state.holders.is_empty() && !self.code.confirmed.contains(&state.key) {
-                    // It may be that it was cleaned up just now, and must not come back.
-                    self.code.keys_are_stale(self.now.moment);
-                } else {
-                    self.list(state.key, number);
+                    Listed::Withdrawn if !is_living => {}
+                    _ => self.list(state.key, number),
                 }
             } else {
                 // Nobody holds it. Whoever comes with it is seen by the watch.
@@ -360,7 +367,7 @@ impl Nimbus {
             CodeEvent::Held(blobs) => {
                 self.code.held.get_or_insert_default();
                 for blob in blobs {
-                    self.code.take(blob, false);
+                    self.code.take(blob, Listed::NotYet);
                 }
                 self.code.keys_are_stale(now);
                 self.look_at_standing();
@@ -369,7 +376,7 @@ impl Nimbus {
                 self.code.fetches.remove(&blob.key);
                 let (key, number) = (blob.key.clone(), blob.number);
                 if self.code.number_of(&key).is_none_or(|held| held < number) {
-                    self.code.take(blob, false);
+                    self.code.take(blob, Listed::NotYet);
                     self.list(key, number);
                 } else {
                     self.code.is_stale(key, now);
@@ -404,12 +411,12 @@ impl Nimbus {
     /// A content was stored in the place of another.
     pub(super) fn content_is_stored(&mut self, key: &NodeName, number: u32) {
         let Some(blob) = self.code.replacing.remove(key).filter(|blob| blob.number == number) else { return };
-        self.code.take(blob, false);
+        self.code.take(blob, Listed::NotYet);
         self.list(key.clone(), number);
     }
 
-    /// Looks at what is held and not named by the tree: what belongs to a topology that lives is listed again, what belongs
-    /// to none goes after a while.
+    /// Looks at what is held and not listed: what belongs to a topology that lives is listed again, what the tree does not
+    /// name and belongs to none goes after a while.
     fn take_strays(&mut self, named: &Listing<NodeName>, living: &Listing<NodeName>) {
         let (now, delay) = (self.now.moment, self.settings.deletion_delay);
         let submitting = self.term().map(|term| term.submissions.ids()).unwrap_or_default();
@@ -424,9 +431,14 @@ impl Nimbus {
                 strays.insert(key.clone(), self.code.strays.get(key).copied().unwrap_or(now));
             }
         }
-        let unlisted = self.code.held_keys().filter(|key| !named.contains(key) && !strays.contains_key(*key)).cloned();
-        let unlisted: Vec<NodeName> = unlisted.collect();
-        self.code.confirmed.extend(unlisted.iter().cloned());
+        let held = self.code.held.iter().flatten().filter(|(_, held)| held.listed != Listed::Yes);
+        let lives = |key: &NodeName| match TopologyBlob::of_key(key.as_str()) {
+            Some((topology, _)) => living.contains(topology),
+            // Those of users are nobody's to clean up.
+            None => true,
+        };
+        let unlisted: Vec<NodeName> = held.map(|(key, _)| key).filter(|key| lives(key)).cloned().collect();
+        self.code.living.extend(unlisted.iter().cloned());
         self.code.stale.extend(unlisted);
         let gone = strays.iter().filter(|(_, since)| now.since(**since) >= delay).map(|(key, _)| key.clone());
         for key in gone.collect::<Vec<_>>() {

@@ -266,7 +266,7 @@ impl Nimbus {
             let keys = lacking_keys.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
             self.note(format_args!("this nimbus is first in the queue and fetches code before it leads: {keys}"));
         }
-        self.code.confirm(survey.blobs.iter().map(|blob| blob.key.clone()));
+        self.code.live(survey.blobs.iter().map(|blob| blob.key.clone()));
         self.take_blob_states(survey.blobs);
     }
 

@@ -57,6 +57,14 @@ pub(crate) struct Daemon {
     pub(crate) writes: usize,
 }
 
+impl Daemon {
+    /// What was to happen to it does not.
+    pub(crate) fn calm_down(&mut self) {
+        self.crashes_after = None;
+        self.loses = None;
+    }
+}
+
 struct Running {
     nimbus: Nimbus,
     store: MemoryStore,
@@ -147,6 +155,8 @@ impl World {
 
     /// The sessions of nobody expire.
     pub(crate) fn forget_sessions(&mut self) {
+        // Who has just opened one has to hear of it.
+        self.settle();
         let mut living: BTreeSet<SessionId> = self.supervisors.values().copied().collect();
         living.insert(self.observer);
         living.extend(self.daemons.iter().filter_map(|daemon| daemon.running.as_ref()?.session));
