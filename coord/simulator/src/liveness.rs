@@ -4,7 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringstorm_lifecycle::executors::Tasks;
 use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_lifecycle::system::system_topology;
+use ringstorm_nimbus::interface::Content;
 use ringstorm_records::records::{Assignment, StormBase, TopologyStatus};
 use ringstorm_records::znode::{Node, NodeName};
 use ringstorm_store::path::ZnodePath;
@@ -71,7 +74,7 @@ fn topologies(world: &World) -> Option<String> {
             return Some(format!("{topology} has no assignment"));
         };
         if wanted <= slots
-            && let Some(unmet) = assigned(topology, base, assignment)
+            && let Some(unmet) = assigned(world, topology, base, assignment)
         {
             return Some(unmet);
         }
@@ -102,10 +105,25 @@ fn code(world: &World, topology: &NodeName) -> Option<String> {
     Some(format!("{} of {nimbuses} nimbuses hold {missing}", holders(world, &missing)))
 }
 
-fn assigned(topology: &NodeName, base: &StormBase, assignment: &Assignment) -> Option<String> {
-    let wanted: i32 = base.component_executors.iter().flatten().map(|(_, count)| *count).sum();
+/// How many executors a topology has: no component has more than it has tasks.
+fn executors(world: &World, topology: &NodeName, base: &StormBase) -> Option<usize> {
+    let blob = |blob: TopologyBlob| {
+        let key = NodeName::new(&blob.key(topology.as_str())).ok()?;
+        world.processes.iter().find_map(|process| process.disk.blobs.get(&key))
+    };
+    match (&blob(TopologyBlob::Code)?.content, &blob(TopologyBlob::Conf)?.content) {
+        (Content::Code(code), Content::Conf(conf)) => {
+            let tasks = Tasks::number(&system_topology(conf, code).ok()?).ok()?;
+            Some(tasks.executors(base.component_executors.as_ref()?).len())
+        }
+        _ => None,
+    }
+}
+
+fn assigned(world: &World, topology: &NodeName, base: &StormBase, assignment: &Assignment) -> Option<String> {
+    let Some(wanted) = executors(world, topology, base) else { return Some(format!("{topology} has no code")) };
     let executors = assignment.executor_node_port.len();
-    if usize::try_from(wanted) != Ok(executors) {
+    if wanted != executors {
         return Some(format!("{executors} of {wanted} executors of {topology} are assigned"));
     }
     let slots: BTreeSet<_> = assignment.executor_node_port.values().collect();

@@ -114,7 +114,7 @@ fn people(world: &mut World) -> At {
     }
     let until = world.random.millis(30_000, 90_000);
     if let Some(original) = first.filter(|_| world.random.chance(150)) {
-        let at = world.random.millis(5_000, 40_000);
+        let at = world.random.duration(Duration::from_secs(5), until - Duration::from_secs(5));
         world.plan_clone(original, "supervisor-clone", HostId(90), at, |world, host| {
             let settings = supervisor_settings(2);
             let host = Host { name: host_name(host), mark: "clone".to_owned() };
