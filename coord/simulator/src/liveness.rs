@@ -70,10 +70,14 @@ fn topologies(world: &World) -> Option<String> {
         if let Some(unmet) = code(world, topology) {
             return Some(unmet);
         }
+        let suffices = wanted <= slots;
         let Some(assignment) = world.mirror.assignments.get(topology) else {
-            return Some(format!("{topology} has no assignment"));
+            if suffices {
+                return Some(format!("{topology} has no assignment"));
+            }
+            continue;
         };
-        if wanted <= slots
+        if suffices
             && let Some(unmet) = assigned(world, topology, base, assignment)
         {
             return Some(unmet);
