@@ -49,6 +49,9 @@ use presence::Presence;
 use said::Said;
 use term::Lead;
 
+/// Of how many nodes that cannot be read it is remembered that this was said.
+const GARBAGE_MAX: usize = 10_000;
+
 /// A nimbus.
 #[derive(Debug)]
 pub struct Nimbus {
@@ -117,6 +120,9 @@ impl Nimbus {
     fn note_skipped(&mut self, skipped: impl IntoIterator<Item = Skipped>) {
         for Skipped { path, why } in skipped {
             if self.garbage.get(path.as_str()) != Some(&why) {
+                if self.garbage.len() >= GARBAGE_MAX {
+                    self.garbage.clear();
+                }
                 self.note(format_args!("{path} cannot be read and is passed over: {why}"));
                 self.garbage.insert(path.to_string(), why);
             }

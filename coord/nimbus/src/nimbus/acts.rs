@@ -254,8 +254,11 @@ impl Nimbus {
 
     pub(super) fn end_acts(&mut self, acts: Acts, why: &str) {
         let why = format!("this nimbus leads no longer: {why}");
-        for (pending, is_current) in
-            acts.current.into_iter().map(|pending| (pending, true)).chain(acts.waiting.into_iter().map(|one| (one, false)))
+        for (pending, is_current) in acts
+            .current
+            .into_iter()
+            .map(|pending| (pending, true))
+            .chain(acts.waiting.into_iter().map(|one| (one, false)))
         {
             if let Act::Operation(operation) = pending.act {
                 let is_in_doubt = operation.is_in_doubt || (is_current && operation.is_changing());

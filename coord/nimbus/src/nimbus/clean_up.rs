@@ -106,7 +106,8 @@ impl Nimbus {
                 }
                 self.say_in_term(|tree| async move {
                     let mut removed = Vec::new();
-                    let result = remove_all(&tree, &leader, &remove, &stray_assignments, looks_again, &mut removed).await;
+                    let result =
+                        remove_all(&tree, &leader, &remove, &stray_assignments, looks_again, &mut removed).await;
                     TermSaid::Act(ActSaid::CleanUp(CleanUpSaid::Removed(removed, result)))
                 });
             }

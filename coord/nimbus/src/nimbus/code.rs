@@ -7,19 +7,24 @@
 //! Invariants: what is listed as held was stored before. One fetch of a blob at a time. Nothing is removed here: what
 //! belongs to nobody is left to the clean-up. Errors: troubles with the tree, and fetches that fail, are tried again.
 
+mod blobs;
+mod events;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::id::TopologyBlob;
-use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::StormTopology;
 use ringstorm_records::znode::{BlobHolder, NodeName};
-use ringstorm_store::cluster::{Listing, Tree, Trouble};
+use ringstorm_store::cluster::{Listing, Trouble};
 
 use super::Nimbus;
 use super::said::Said;
-use crate::interface::{CodeEvent, CodeFailure, CodeRequest, CodeTask, Conf, Content, HeldBlob, NimbusEffect};
+use crate::interface::{CodeRequest, Conf, Content, HeldBlob, NimbusEffect};
+
+use blobs::keys;
+pub(super) use blobs::{BlobState, blob_key, blob_states, topology_keys};
 
 /// How many blobs are asked for in one conversation.
 const BLOBS_AT_ONCE: usize = 300;
@@ -74,43 +79,20 @@ struct Fetch {
     at: Option<Moment>,
 }
 
-/// What the tree says of a blob.
-#[derive(Clone, Debug)]
-pub(super) struct BlobState {
-    pub(super) key: NodeName,
-    /// The number of its newest content, if it is known.
-    pub(super) highest: Option<u32>,
-    pub(super) holders: Vec<BlobHolder>,
-}
-
 /// What a conversation has come to.
 #[derive(Debug)]
 pub(super) enum CodeSaid {
     /// The keys of all blobs, and, read after them, the topologies that live.
     Keys(Result<(Listing<NodeName>, Listing<NodeName>), Trouble>),
-    States { keys: Vec<NodeName>, result: Result<Vec<BlobState>, Trouble> },
-    Listed { key: NodeName, number: u32, result: Result<(), Trouble> },
-}
-
-impl BlobState {
-    /// Whether a content of this number is the newest one, as far as can be known.
-    pub(super) fn is_current(&self, number: Option<u32>) -> bool {
-        number.is_some_and(|number| self.highest.is_none_or(|highest| number >= highest))
-    }
-
-    /// Who else lists the newest content.
-    pub(super) fn newest(&self, own: &NimbusAddress) -> Option<&BlobHolder> {
-        let others = self.holders.iter().filter(|holder| holder.nimbus != *own);
-        others.max_by_key(|holder| holder.version).filter(|holder| self.is_current(Some(holder.version)))
-    }
-
-    /// From whom a nimbus that holds this number should fetch: whoever has the newest of what others hold, if it is newer.
-    fn better_than(&self, number: Option<u32>, own: &NimbusAddress) -> Vec<&BlobHolder> {
-        let others = || self.holders.iter().filter(|holder| holder.nimbus != *own);
-        let best = others().map(|holder| holder.version).max().unwrap_or(0);
-        let is_better = !self.is_current(number) && best > number.unwrap_or(0);
-        others().filter(|holder| is_better && holder.version == best).collect()
-    }
+    States {
+        keys: Vec<NodeName>,
+        result: Result<Vec<BlobState>, Trouble>,
+    },
+    Listed {
+        key: NodeName,
+        number: u32,
+        result: Result<(), Trouble>,
+    },
 }
 
 impl Code {
@@ -191,9 +173,10 @@ impl Code {
         self.troubles = 0;
     }
 
-    /// What was asked has no answer.
+    /// What was asked has no answer: all of it is asked again.
     pub(super) fn forget_conversations(&mut self) {
         self.is_asking = false;
+        self.all_at = None;
     }
 
     pub(super) fn due(&self) -> Option<Moment> {
@@ -349,8 +332,7 @@ impl Nimbus {
     }
 
     fn fetch(&mut self, key: NodeName, holders: &[BlobHolder]) {
-        let fetch =
-            self.code.fetches.entry(key.clone()).or_insert(Fetch { is_under_way: false, tries: 0, at: None });
+        let fetch = self.code.fetches.entry(key.clone()).or_insert(Fetch { is_under_way: false, tries: 0, at: None });
         if fetch.is_under_way || fetch.at.is_some() {
             return;
         }
@@ -359,60 +341,6 @@ impl Nimbus {
         fetch.is_under_way = true;
         let (number, from) = (holder.version, holder.nimbus.clone());
         self.effects.push(NimbusEffect::Code(CodeRequest::Fetch { key, number, from }));
-    }
-
-    pub(super) fn take_code_event(&mut self, event: CodeEvent) {
-        let now = self.now.moment;
-        match event {
-            CodeEvent::Held(blobs) => {
-                self.code.held.get_or_insert_default();
-                for blob in blobs {
-                    self.code.take(blob, Listed::NotYet);
-                }
-                self.code.keys_are_stale(now);
-                self.look_at_standing();
-            }
-            CodeEvent::Fetched(blob) => {
-                self.code.fetches.remove(&blob.key);
-                let (key, number) = (blob.key.clone(), blob.number);
-                if self.code.number_of(&key).is_none_or(|held| held < number) {
-                    self.code.take(blob, Listed::NotYet);
-                    self.list(key, number);
-                } else {
-                    self.code.is_stale(key, now);
-                }
-                self.want_round();
-            }
-            CodeEvent::Failed { task: CodeTask::Fetch(key), why } => {
-                let pause = self.code.fetches.get_mut(&key).map(|fetch| {
-                    fetch.is_under_way = false;
-                    fetch.tries += 1;
-                    self.settings.pause(fetch.tries)
-                });
-                if let (Some(pause), Some(fetch)) = (pause, self.code.fetches.get_mut(&key)) {
-                    fetch.at = Some(now + pause);
-                }
-                self.note(format_args!("{key} cannot be fetched yet: {why}"));
-            }
-            CodeEvent::Removed { key } => {
-                self.code.held.get_or_insert_default().remove(&key);
-            }
-            CodeEvent::Failed { task: CodeTask::Remove(key), why } => {
-                // The clean-up comes by again.
-                self.note(format_args!("{key} cannot be removed yet: {why}"));
-            }
-            CodeEvent::Stored { topology } => self.submission_stored(&topology, Ok(())),
-            CodeEvent::Failed { task: CodeTask::Store(topology), why } => self.submission_stored(&topology, Err(why)),
-            CodeEvent::Replaced { key, number } => self.content_replaced(&key, Ok(number)),
-            CodeEvent::Failed { task: CodeTask::Replace(key), why } => self.content_replaced(&key, Err(why)),
-        }
-    }
-
-    /// A content was stored in the place of another.
-    pub(super) fn content_is_stored(&mut self, key: &NodeName, number: u32) {
-        let Some(blob) = self.code.replacing.remove(key).filter(|blob| blob.number == number) else { return };
-        self.code.take(blob, Listed::NotYet);
-        self.list(key.clone(), number);
     }
 
     /// Looks at what is held and not listed: what belongs to a topology that lives is listed again, what the tree does not
@@ -446,43 +374,4 @@ impl Nimbus {
         }
         self.code.strays = strays;
     }
-
-    /// A content that this nimbus made and stored itself.
-    pub(super) fn take_own_content(&mut self, blob: HeldBlob) {
-        self.code.keys.insert(blob.key.clone());
-        self.code.take_listed(blob);
-    }
-}
-
-impl CodeFailure {
-    /// Whether to try again brings nothing.
-    pub(super) fn is_final(&self) -> bool {
-        matches!(self, Self::Upload(_))
-    }
-}
-
-async fn keys(tree: &Tree) -> Result<(Listing<NodeName>, Listing<NodeName>), Trouble> {
-    let keys = tree.blob_keys(true).await?;
-    Ok((keys, tree.topologies(false).await?))
-}
-
-/// The key of a blob of a topology.
-pub(super) fn blob_key(topology: &NodeName, blob: TopologyBlob) -> NodeName {
-    NodeName::new(&blob.key(topology.as_str())).expect("what may be the name of a node may be so with letters behind it")
-}
-
-/// The keys of all blobs of a topology.
-pub(super) fn topology_keys(topology: &NodeName) -> [NodeName; 3] {
-    TopologyBlob::ALL.map(|blob| blob_key(topology, blob))
-}
-
-/// What the tree says of blobs; with `watch` the next change of who holds one is told.
-pub(super) async fn blob_states(tree: &Tree, keys: Vec<NodeName>, watch: bool) -> Result<Vec<BlobState>, Trouble> {
-    let mut states = Vec::with_capacity(keys.len());
-    for key in keys {
-        let holders = tree.blob_holders(&key, watch).await?.found;
-        let highest = tree.blob_highest(&key).await?.value().and_then(|number| u32::try_from(number).ok());
-        states.push(BlobState { key, highest, holders });
-    }
-    Ok(states)
 }

@@ -111,6 +111,7 @@ impl Nimbus {
             if self.presence.is_there() {
                 self.look_at_standing();
             }
+            self.look_at_standing();
         }
     }
 
@@ -122,10 +123,10 @@ impl Nimbus {
 
     /// Asks where this nimbus stands; queues up if it does not.
     pub(super) fn look_at_standing(&mut self) {
+        self.election.at = Some(self.now.moment + self.settings.standing_period);
         if !self.presence.is_there() || self.code.is_unknown() {
             return;
         }
-        self.election.at = Some(self.now.moment + self.settings.standing_period);
         if self.election.is_asking {
             self.election.is_stale = true;
             return;
@@ -257,7 +258,8 @@ impl Nimbus {
         gaining.waits_for = lacking_keys.clone();
         gaining.at = Some(self.now.moment + self.settings.replication_period);
         let others = survey.queue.iter().map(|(_, address)| address);
-        let better = others.filter(|address| *address != self.address()).find(|address| holds_all(&survey.blobs, address));
+        let better =
+            others.filter(|address| *address != self.address()).find(|address| holds_all(&survey.blobs, address));
         if let Some(better) = better.cloned() {
             self.step_down(&better);
             return;
@@ -296,7 +298,9 @@ impl Nimbus {
         let Lead::Gaining(gaining) = &self.lead else { return };
         let (number, leadership) = (gaining.term, gaining.leadership.clone());
         for key in &gaining.waits_for.clone() {
-            self.note(format_args!("nobody holds {key}; its topology is left alone until somebody does, or it is killed"));
+            self.note(format_args!(
+                "nobody holds {key}; its topology is left alone until somebody does, or it is killed"
+            ));
         }
         self.note("this nimbus leads now");
         let now = self.now.moment;
@@ -311,7 +315,6 @@ impl Nimbus {
         }));
         self.begin_term(&survey);
     }
-
 }
 
 /// Whether a nimbus holds the newest content of each of these blobs.
@@ -325,7 +328,7 @@ fn holds_all(blobs: &[BlobState], address: &NimbusAddress) -> bool {
 async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     // Behind everything that an earlier leader wrote, and what this one wrote before an interruption.
     sync(tree).await?;
-    let Listing { found: bases, skipped } = bases(tree).await?;
+    let Listing { found: bases, skipped } = bases(tree, false).await?;
     let keys: Vec<NodeName> = bases.iter().flat_map(|(topology, _)| topology_keys(topology)).collect();
     let blobs = blob_states(tree, keys, false).await?;
     let queue = tree.queue().await?;
@@ -333,9 +336,9 @@ async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     Ok(Survey { bases, blobs, queue: queue.found, skipped })
 }
 
-/// All topologies with what is known of them.
-pub(super) async fn bases(tree: &Tree) -> Result<Listing<(NodeName, StormBase)>, Trouble> {
-    let records = tree.records::<StormBase>(&Node::Storms {}, false).await?;
+/// All topologies with what is known of them; with `watch` it is told when one comes or goes.
+pub(super) async fn bases(tree: &Tree, watch: bool) -> Result<Listing<(NodeName, StormBase)>, Trouble> {
+    let records = tree.records::<StormBase>(&Node::Storms {}, watch).await?;
     let found = records.found.into_iter().filter_map(|(node, base, _)| match node {
         Node::Storm { topology } => Some((topology, base)),
         _ => None,

@@ -164,8 +164,10 @@ impl Nimbus {
             PresenceSaid::Listed(Ok(listing)) => {
                 let name = self.presence.name.as_ref();
                 let is_listed = listing.found.iter().any(|(found, _)| Some(found) == name);
-                let is_skipped =
-                    listing.skipped.iter().any(|skipped| name.is_some_and(|name| skipped.path.as_str().ends_with(name.as_str())));
+                let is_skipped = listing
+                    .skipped
+                    .iter()
+                    .any(|skipped| name.is_some_and(|name| skipped.path.as_str().ends_with(name.as_str())));
                 self.note_skipped(listing.skipped);
                 if is_listed || is_skipped {
                     self.presence.at = Some(self.now.moment + self.settings.monitor_period);
@@ -194,9 +196,8 @@ impl Nimbus {
     /// Another session holds the node: an earlier one of this nimbus, or another nimbus of this host.
     fn go_beside(&mut self, name: &NodeName, record: Reading<NimbusSummary>, owner: Option<SessionId>) {
         let address = self.address();
-        let is_own = record.value().is_some_and(|found| {
-            found.host == address.host() && found.port == i32::from(address.port())
-        });
+        let is_own =
+            record.value().is_some_and(|found| found.host == address.host() && found.port == i32::from(address.port()));
         let beside = NodeName::new(&format!("{}:{}", address.host(), address.port()))
             .expect("a host and a port may be the name of a node");
         match owner {

@@ -74,9 +74,9 @@ impl Nimbus {
         let new_conf = overridden(&conf, &options).ok().flatten().filter(|new| *new != *conf);
         let new_code = with_resources(&code, &options).ok().flatten().filter(|new| *new != *code);
         let conf_key = blob_key(&topology, TopologyBlob::Conf);
-        let next = new_conf.map(|new| (conf_key, Content::Conf(Arc::new(new)))).or_else(|| {
-            new_code.map(|new| (blob_key(&topology, TopologyBlob::Code), Content::Code(Arc::new(new))))
-        });
+        let next = new_conf
+            .map(|new| (conf_key, Content::Conf(Arc::new(new))))
+            .or_else(|| new_code.map(|new| (blob_key(&topology, TopologyBlob::Code), Content::Code(Arc::new(new)))));
         if let Some(rebalancing) = self.rebalancing() {
             rebalancing.next.clone_from(&next);
         }
@@ -136,7 +136,8 @@ impl Nimbus {
 
     /// A content is stored, or is not.
     pub(super) fn content_replaced(&mut self, key: &NodeName, result: Result<u32, CodeFailure>) {
-        let is_current = self.rebalancing().is_some_and(|rebalancing| topology_keys(&rebalancing.topology).contains(key));
+        let is_current =
+            self.rebalancing().is_some_and(|rebalancing| topology_keys(&rebalancing.topology).contains(key));
         match result {
             Ok(number) => {
                 self.content_is_stored(key, number);
@@ -179,4 +180,3 @@ async fn number_anew(
     let number = tree.number_blob(key, &own.nimbus, Some(leader)).await?;
     Ok(u32::try_from(number).unwrap_or(0))
 }
-

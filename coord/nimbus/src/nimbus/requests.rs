@@ -11,12 +11,12 @@ use std::future::Future;
 
 use ringstorm_control::time::Now;
 use ringstorm_lifecycle as lifecycle;
-use ringstorm_lifecycle::id::check_name;
+use ringstorm_lifecycle::id::{check_name, name_of};
 use ringstorm_lifecycle::transition::Action;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{NimbusSummary, StormBase, TopologyStatus, TopologySummary};
 use ringstorm_records::znode::{Node, NodeName};
-use ringstorm_store::cluster::{Tree, Trouble};
+use ringstorm_store::cluster::{Skipped, Tree, Trouble};
 use ringstorm_store::operation::Operation;
 use ringstorm_store::outcome::Outcome;
 
@@ -163,7 +163,7 @@ fn summary_of(address: &NimbusAddress, now: Now) -> NimbusSummary {
 async fn topologies(tree: &Tree, now: Now) -> Result<Result<Reply, Refusal>, Trouble> {
     sync(tree).await?;
     let mut summaries = Vec::new();
-    for (topology, base) in bases(tree).await?.found {
+    for (topology, base) in bases(tree, false).await?.found {
         let assignment = tree.assignment(&topology, false).await?.value();
         let executors = assignment.iter().flat_map(|assignment| assignment.executor_node_port.iter());
         let slots: BTreeSet<_> = executors.clone().map(|(_, slot)| slot).collect();
@@ -203,6 +203,10 @@ fn count(of: i64) -> i32 {
 
 async fn is_name_allowed(tree: &Tree, name: &str) -> Result<Result<Reply, Refusal>, Trouble> {
     sync(tree).await?;
-    let is_taken = bases(tree).await?.found.iter().any(|(_, base)| base.name == name);
+    let bases = bases(tree, false).await?;
+    // What cannot be read has a name all the same.
+    let id = |skipped: &Skipped| skipped.path.as_str().rsplit('/').next().and_then(name_of).map(str::to_owned);
+    let is_taken = bases.found.iter().any(|(_, base)| base.name == name)
+        || bases.skipped.iter().any(|skipped| id(skipped).as_deref() == Some(name));
     Ok(Ok(Reply::Allowed(!is_taken)))
 }

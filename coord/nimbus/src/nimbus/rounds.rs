@@ -7,27 +7,28 @@
 //! Invariants: no round on a read that failed. No round before the beats of each topology were read, since its assignment
 //! goes above what its workers say they run. Errors: a round that meets trouble is made again after a pause.
 
+mod talks;
+mod view;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringstorm_control::time::Moment;
-use ringstorm_lifecycle::conf::{self, of_component};
-use ringstorm_lifecycle::executors::Tasks;
-use ringstorm_lifecycle::system::system_topology;
-use ringstorm_records::records::{Assignment, NodeInfo, StormBase, StormTopology, SupervisorInfo};
-use ringstorm_records::znode::{Node, NodeName};
-use ringstorm_round::{
-    Beat, BeatSettings, Beats, Executors, Outcome, Report, Resources, Round, Stored, Supervisors, TopologyInRound, Verdict,
-    Write, round,
-};
+use ringstorm_lifecycle::conf;
+use ringstorm_records::records::{StormBase, StormTopology};
+use ringstorm_records::znode::NodeName;
+use ringstorm_round::{BeatSettings, Beats, Executors, Outcome, Report, Round, Supervisors, Verdict, round};
 use ringstorm_scheduler::{DefaultScheduler, FirstRound, WorkerSlot};
-use ringstorm_store::cluster::{Leadership, Listing, Skipped, Tree, Trouble};
+use ringstorm_store::cluster::Trouble;
 
 use super::Nimbus;
 use super::acts::{Act, ActSaid};
 use super::said::TermSaid;
 use crate::interface::Conf;
+pub(super) use talks::Beating;
+use talks::{RoundRead, read, read_beats, write_all};
+use view::{executors, named, slots, together, words};
 
 const WORKER_TIMEOUT: &str = "topology.worker.timeout.secs";
 
@@ -63,26 +64,6 @@ struct Cached {
     code: Arc<StormTopology>,
     counts: Option<BTreeMap<String, i32>>,
     executors: Result<Executors, String>,
-}
-
-/// What was read for a round.
-#[derive(Debug)]
-pub(super) struct RoundRead {
-    supervisors: Listing<(NodeName, SupervisorInfo)>,
-    bases: Listing<(NodeName, StormBase)>,
-    assignments: Listing<(NodeName, Assignment)>,
-    /// Of topologies whose beats were never read.
-    beats: Vec<(NodeName, Vec<Beat>)>,
-    asked: Moment,
-}
-
-/// A reading of beats.
-#[derive(Debug)]
-pub(super) struct Beating {
-    asked: Moment,
-    /// `None` for a topology whose beats could not be read.
-    beats: Vec<(NodeName, Option<Vec<Beat>>)>,
-    trouble: Option<Trouble>,
 }
 
 /// What a conversation has come to.
@@ -378,172 +359,5 @@ impl Nimbus {
             }
             self.heed(&trouble);
         }
-    }
-}
-
-/// What is known of each topology.
-fn together<'a>(
-    read: &'a RoundRead,
-    rounds: &'a Rounds,
-    worker_timeouts: &BTreeMap<NodeName, Duration>,
-    from_scratch: Option<&NodeName>,
-) -> BTreeMap<NodeName, TopologyInRound<'a>> {
-    let mut topologies: BTreeMap<NodeName, TopologyInRound<'a>> = BTreeMap::new();
-    let empty = |topology: &NodeName| TopologyInRound {
-        base: Stored::Absent,
-        executors: match rounds.executors.get(topology) {
-            Some(cached) => cached.executors.as_ref().map_err(Clone::clone),
-            None => Err("its code is not here".into()),
-        },
-        assignment: Stored::Absent,
-        worker_timeout: worker_timeouts.get(topology).copied(),
-        version_floor: rounds.versions.get(topology).copied().unwrap_or(0),
-        is_from_scratch: from_scratch == Some(topology),
-    };
-    for (topology, base) in &read.bases.found {
-        topologies.entry(topology.clone()).or_insert_with(|| empty(topology)).base = Stored::Found(base);
-    }
-    for skipped in &read.bases.skipped {
-        if let Some(topology) = named(skipped) {
-            let unreadable = Stored::Unreadable(skipped.why.clone());
-            topologies.entry(topology.clone()).or_insert_with(|| empty(&topology)).base = unreadable;
-        }
-    }
-    for (topology, assignment) in &read.assignments.found {
-        let found = Stored::Found(assignment);
-        topologies.entry(topology.clone()).or_insert_with(|| empty(topology)).assignment = found;
-    }
-    for skipped in &read.assignments.skipped {
-        if let Some(topology) = named(skipped) {
-            let unreadable = Stored::Unreadable(skipped.why.clone());
-            topologies.entry(topology.clone()).or_insert_with(|| empty(&topology)).assignment = unreadable;
-        }
-    }
-    topologies
-}
-
-/// The last part of the path of what cannot be read.
-fn named(skipped: &Skipped) -> Option<NodeName> {
-    NodeName::new(skipped.path.as_str().rsplit('/').next()?).ok()
-}
-
-fn slots(assignment: &Assignment) -> BTreeSet<WorkerSlot> {
-    let of_node = |NodeInfo { node, port }: &NodeInfo| {
-        let slot = |port: &i64| Some(WorkerSlot { node_id: node.as_str().into(), port: u16::try_from(*port).ok()? });
-        port.iter().filter_map(slot).collect::<Vec<_>>()
-    };
-    assignment.executor_node_port.values().flat_map(of_node).collect()
-}
-
-/// The executors of a topology, and what each may use.
-fn executors(conf: &Conf, code: &StormTopology, base: &StormBase) -> Result<Executors, String> {
-    let system = system_topology(conf, code).map_err(|refusal| refusal.to_string())?;
-    let tasks = Tasks::number(&system).map_err(|refusal| refusal.to_string())?;
-    let counts = base.component_executors.clone().unwrap_or_default();
-    let mut resources = BTreeMap::new();
-    for (component, _) in tasks.components() {
-        let id = component.as_str();
-        let spout = system.spouts.get(id).map(|spout| &spout.common);
-        let common = spout.or_else(|| system.bolts.get(id).map(|bolt| &bolt.common));
-        let own = common.and_then(|common| of_component(id, common).ok()).unwrap_or_default();
-        resources.insert(component.clone(), Resources::of_component(id, &own, conf));
-    }
-    Ok(Executors { components: tasks.executors(&counts), resources })
-}
-
-/// What is to be told of a topology; empty if it has all that it wants.
-fn words(report: &Report) -> String {
-    let mut words = Vec::new();
-    if let Some(why) = &report.left_alone {
-        words.push(format!("it is left as it is: {why}"));
-    }
-    if let Some(shortage) = &report.shortage {
-        let (has, wants, lacks) = (report.worker_count, report.wanted_worker_count, report.unassigned.len());
-        words.push(format!("it has {has} of {wants} workers, and {lacks} executors without one: {shortage}"));
-    }
-    words.extend(report.dead.iter().map(|(slot, why)| format!("slot {slot} is given up: {why}")));
-    words.extend(report.contested.iter().map(|slot| format!("slot {slot} belongs to another topology")));
-    words.extend(report.malformed.iter().cloned());
-    words.join("; ")
-}
-
-async fn read(tree: &Tree, known: &BTreeSet<NodeName>, asked: Moment) -> Result<RoundRead, Trouble> {
-    let supervisors = tree.supervisors(true).await?;
-    let bases = tree.records::<StormBase>(&Node::Storms {}, true).await?;
-    let found = bases.found.into_iter().filter_map(|(node, base, _)| match node {
-        Node::Storm { topology } => Some((topology, base)),
-        _ => None,
-    });
-    let bases = Listing { found: found.collect(), skipped: bases.skipped };
-    let assignments = tree.assignments(true).await?;
-    let mut all: BTreeSet<NodeName> = bases.found.iter().map(|(topology, _)| topology.clone()).collect();
-    all.extend(assignments.found.iter().map(|(topology, _)| topology.clone()));
-    all.extend(bases.skipped.iter().chain(&assignments.skipped).filter_map(named));
-    let mut beats = Vec::new();
-    for topology in all.difference(known) {
-        beats.push((topology.clone(), beats_of(tree, topology).await?));
-    }
-    Ok(RoundRead { supervisors, bases, assignments, beats, asked })
-}
-
-async fn beats_of(tree: &Tree, topology: &NodeName) -> Result<Vec<Beat>, Trouble> {
-    let beats = tree.worker_beats(topology).await?.found;
-    Ok(beats.iter().map(|(slot, beat, stat)| Beat::of(slot, beat, stat.created, stat.version)).collect())
-}
-
-/// Reads the beats of topologies, behind what was written before. After a trouble the rest is not read.
-async fn read_beats(tree: &Tree, topologies: Vec<NodeName>, asked: Moment) -> Beating {
-    let mut trouble = super::requests::sync(tree).await.err();
-    let mut beats = Vec::with_capacity(topologies.len());
-    for topology in topologies {
-        let read = if trouble.is_some() {
-            None
-        } else {
-            beats_of(tree, &topology).await.map_err(|of_reading| trouble = Some(of_reading)).ok()
-        };
-        beats.push((topology, read));
-    }
-    Beating { asked, beats, trouble }
-}
-
-/// Writes assignments in their order, until one does not succeed.
-async fn write_all(
-    tree: &Tree,
-    leader: &Leadership,
-    writes: Vec<Write>,
-    plants: crate::plants::Plants,
-) -> Result<(), Trouble> {
-    for Write { topology, assignment } in writes {
-        #[cfg(feature = "planted-bugs")]
-        if plants.unfenced_assignment {
-            write_unfenced(tree, &topology, &assignment).await?;
-            continue;
-        }
-        tree.set_assignment(leader, &topology, &assignment).await?;
-    }
-    // Nothing is planted in a build that is used.
-    let _ = plants;
-    Ok(())
-}
-
-/// A planted fault: the write of a leader that does not ask whether it leads.
-#[cfg(feature = "planted-bugs")]
-async fn write_unfenced(tree: &Tree, topology: &NodeName, assignment: &Assignment) -> Result<(), Trouble> {
-    use ringstorm_records::payload;
-    use ringstorm_store::acl::Acl;
-    use ringstorm_store::operation::{CreateMode, Operation};
-    use ringstorm_store::outcome::{Condition, Outcome};
-
-    let path = tree.path(&Node::Assignment { topology: topology.clone() });
-    let data = payload::encode(assignment);
-    let mut outcome = tree.asker().ask(Operation::set(path.clone(), data.clone())).await;
-    if outcome.condition() == Some(&Condition::NoNode) {
-        let create = Operation::create(path.clone(), data, CreateMode::Persistent, [Acl::anyone()].into());
-        outcome = tree.asker().ask(create).await;
-    }
-    match outcome {
-        Outcome::Done(_) => Ok(()),
-        Outcome::Failed(failure) => Err(Trouble::Failed { path, condition: failure.condition }),
-        Outcome::Unknown(doubt) => Err(Trouble::Unknown { path, doubt }),
     }
 }

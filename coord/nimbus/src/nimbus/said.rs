@@ -17,9 +17,15 @@ pub(super) enum Said {
     Election(ElectionSaid),
     Code(CodeSaid),
     /// The answer to a request that only reads.
-    Read { request: RequestId, reply: Result<Reply, Refusal> },
+    Read {
+        request: RequestId,
+        reply: Result<Reply, Refusal>,
+    },
     /// Of a leader, or of whoever is about to lead.
-    Term { term: u64, said: TermSaid },
+    Term {
+        term: u64,
+        said: TermSaid,
+    },
 }
 
 /// What a conversation of a term has come to.

@@ -8,37 +8,32 @@
 //! Invariants: a base is written once, behind its code, and only while no other has its name: this is the only place that
 //! makes one, and there is one leader. Errors: troubles with the tree are tried again from the same step, up to a limit.
 
+mod check;
+mod talks;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ringstorm_control::time::Moment;
-use ringstorm_lifecycle::id::{TopologyBlob, name_of, topology_id};
-use ringstorm_lifecycle::submission::{Accepted, accept};
-use ringstorm_lifecycle::{conf, submission};
-use ringstorm_records::records::{Credentials, StormBase};
-use ringstorm_records::znode::{BlobHolder, Node, NodeName};
-use ringstorm_store::cluster::{Leadership, Tree, Trouble};
+use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_lifecycle::submission::accept;
+use ringstorm_records::records::{StormBase, StormTopology};
+use ringstorm_records::znode::{BlobHolder, NodeName};
+use ringstorm_store::cluster::Trouble;
 use ringstorm_store::outcome::Condition;
 
 use super::Nimbus;
 use super::code::{blob_key, topology_keys};
-use super::leadership::bases;
 use super::said::TermSaid;
 use crate::interface::{
-    BlobNumbers, CodeFailure, CodeRequest, Conf, Content, HeldBlob, NimbusEffect, Refusal, Reply, RequestId,
-    SUBMISSION_TOKEN, Submission,
+    BlobNumbers, CodeFailure, CodeRequest, Conf, Content, HeldBlob, NimbusEffect, Refusal, Reply, RequestId, Submission,
 };
+
+use talks::{Names, names, number};
+pub(super) use talks::{Replication, replication, wanted_replication};
 
 /// How many may wait. Each holds a topology in memory.
 const WAITING_MAX: usize = 100;
-
-const MIN_REPLICATION: &str = "topology.min.replication.count";
-const MAX_REPLICATION_WAIT: &str = "topology.max.replication.wait.time.sec";
-const DEFAULT_MAX_REPLICATION_WAIT_SECS: i32 = 60;
-
-/// How many hold the code of a topology at least, while so many live.
-const REPLICATION: usize = 2;
 
 /// Submissions of a term.
 #[derive(Debug, Default)]
@@ -83,7 +78,7 @@ enum Step {
 pub(super) struct Taken {
     topology: NodeName,
     conf: Arc<Conf>,
-    code: Arc<ringstorm_records::records::StormTopology>,
+    code: Arc<StormTopology>,
     base: StormBase,
 }
 
@@ -95,32 +90,6 @@ pub(super) enum SubmissionSaid {
     Held(Result<(), Trouble>),
     Replicated(Result<Replication, Trouble>),
     Based(Result<(), Trouble>),
-}
-
-/// What is there already.
-#[derive(Debug)]
-pub(super) struct Names {
-    bases: Vec<(NodeName, StormBase)>,
-    /// Ids of topologies of which there is anything.
-    ids: BTreeSet<String>,
-    /// Ids of those that live and cannot be read.
-    unreadable: BTreeSet<String>,
-}
-
-/// How many hold what.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Replication {
-    /// Of the blob that the fewest hold.
-    holders: usize,
-    /// How many nimbuses live.
-    nimbuses: usize,
-}
-
-impl Replication {
-    /// Whether it is enough for a topology that asks for `wanted`.
-    pub(super) fn is_enough(self, wanted: usize) -> bool {
-        self.holders >= wanted.max(self.nimbuses.min(REPLICATION)).max(1)
-    }
 }
 
 impl Submissions {
@@ -166,20 +135,6 @@ impl Nimbus {
         term.submissions.waiting.push_back((id, submission));
     }
 
-    fn submission<'a>(&'a self, sent: &'a Submission, number: u64) -> submission::Submission<'a> {
-        submission::Submission {
-            name: &sent.name,
-            json_conf: &sent.conf,
-            topology: &sent.topology,
-            initial_status: sent.options.initial_status,
-            principal: None,
-            nimbus_user: &self.settings.user,
-            number,
-            now_secs: self.now.wall_secs().into(),
-            worker_secret: &sent.worker_secret,
-        }
-    }
-
     pub(super) fn wake_submission(&mut self) {
         let now = self.now.moment;
         let Some(term) = self.term() else { return };
@@ -211,9 +166,8 @@ impl Nimbus {
         let Some(current) = &mut term.submissions.current else { return };
         current.is_asking = true;
         match current.step.clone() {
-            Step::Check => self.say_in_term(|tree| async move {
-                TermSaid::Submission(SubmissionSaid::Checked(names(&tree).await))
-            }),
+            Step::Check => self
+                .say_in_term(|tree| async move { TermSaid::Submission(SubmissionSaid::Checked(names(&tree).await)) }),
             Step::Number(taken) => {
                 let credentials = current.submission.options.creds.clone();
                 let own = self.address().clone();
@@ -347,60 +301,13 @@ impl Nimbus {
         self.heed(&trouble);
     }
 
-    fn take_names(&mut self, names: &Names) {
-        let Some(current) = self.term().and_then(|term| term.submissions.current.as_ref()) else { return };
-        let sent = current.submission.clone();
-        if let Some((topology, _)) = names.bases.iter().find(|(_, base)| base.name == sent.name) {
-            let reply = if self.is_the_same(topology, &sent) {
-                Ok(Reply::Submitted { topology: topology.clone() })
-            } else {
-                Err(Refusal::AlreadyAlive(format!("{} is already alive", sent.name)))
-            };
-            self.finish_submission(reply);
-            return;
-        }
-        if names.unreadable.iter().any(|id| name_of(id) == Some(&sent.name)) {
-            let why = format!("{} is already alive, and its record cannot be read", sent.name);
-            self.finish_submission(Err(Refusal::AlreadyAlive(why)));
-            return;
-        }
-        let first = self.submission_count() + 1;
-        let held: BTreeSet<&str> =
-            self.code.held_keys().filter_map(|key| Some(TopologyBlob::of_key(key.as_str())?.0)).collect();
-        let now_secs = i64::from(self.now.wall_secs());
-        let is_free = |number: &u64| {
-            let id = topology_id(&sent.name, *number, now_secs);
-            !names.ids.contains(&id) && !held.contains(id.as_str())
-        };
-        // There are finitely many of them.
-        let number = (first..).find(is_free).unwrap_or(first);
-        let accepted = accept(&self.settings.conf, &self.submission(&sent, number));
-        if let Some(term) = self.term() {
-            term.submissions.count = number;
-        }
-        match accepted.map_err(Refusal::from).and_then(taken) {
-            Ok(taken) => self.go_to(Step::Number(Arc::new(taken))),
-            Err(refusal) => self.finish_submission(Err(refusal)),
-        }
-    }
-
-    fn submission_count(&mut self) -> u64 {
-        self.term().map_or(0, |term| term.submissions.count)
-    }
-
-    /// Whether a topology came of this very submission.
-    fn is_the_same(&self, topology: &NodeName, sent: &Submission) -> bool {
-        let token = |conf: &Conf| conf.get(SUBMISSION_TOKEN).and_then(|token| token.as_str().map(str::to_owned));
-        let of_sent = conf::parse(&sent.conf, "The configuration of the topology").ok().and_then(|conf| token(&conf));
-        let of_topology = self.code.conf(topology).and_then(|conf| token(conf));
-        of_sent.is_some_and(|token| !token.is_empty() && Some(token) == of_topology)
-    }
-
     pub(super) fn submission_stored(&mut self, topology: &NodeName, result: Result<(), CodeFailure>) {
         let at = self.now.moment + self.settings.retry_pause_max;
         let current = self.term().and_then(|term| term.submissions.current.as_mut());
         let step = current.as_ref().map(|current| current.step.clone());
-        let Some(Step::Store(taken, numbers)) = step.filter(|step| step.taken().is_some_and(|taken| taken.topology == *topology)) else {
+        let Some(Step::Store(taken, numbers)) =
+            step.filter(|step| step.taken().is_some_and(|taken| taken.topology == *topology))
+        else {
             // Of a term that is over. There is no such topology, and will be none.
             if result.is_ok() {
                 for key in topology_keys(topology) {
@@ -411,7 +318,7 @@ impl Nimbus {
         };
         match result {
             Ok(()) => self.go_to(Step::Hold(taken, numbers)),
-            Err(why) if why.is_final() => self.finish_submission(Err(Refusal::NoUpload(why.to_string()))),
+            Err(why @ CodeFailure::Upload(_)) => self.finish_submission(Err(Refusal::NoUpload(why.to_string()))),
             Err(why) => {
                 let is_over = current.is_some_and(|current| {
                     current.is_asking = false;
@@ -448,70 +355,6 @@ impl Nimbus {
 /// How often the code directory may fail before a submission is refused.
 const STORE_TRIES: u32 = 3;
 
-fn taken(accepted: Accepted) -> Result<Taken, Refusal> {
-    let topology = NodeName::new(&accepted.id).map_err(|error| Refusal::InvalidTopology(error.to_string()))?;
-    Ok(Taken { topology, conf: Arc::new(accepted.conf), code: Arc::new(accepted.topology), base: accepted.base })
-}
-
 fn numbered(numbers: BlobNumbers) -> [(TopologyBlob, u32); 3] {
     [(TopologyBlob::Jar, numbers.jar), (TopologyBlob::Code, numbers.code), (TopologyBlob::Conf, numbers.conf)]
-}
-
-/// How many nimbuses the topology asks for to hold its code, and how long it waits for that; `None` for ever.
-pub(super) fn wanted_replication(conf: &Conf) -> (usize, Option<Duration>) {
-    let wanted = conf::int(conf, MIN_REPLICATION).ok().flatten().and_then(|count| usize::try_from(count).ok());
-    let wait = conf::int(conf, MAX_REPLICATION_WAIT).ok().flatten().unwrap_or(DEFAULT_MAX_REPLICATION_WAIT_SECS);
-    let wait = u64::try_from(wait).ok().filter(|secs| *secs > 0).map(Duration::from_secs);
-    (wanted.unwrap_or(1), wait)
-}
-
-async fn names(tree: &Tree) -> Result<Names, Trouble> {
-    let bases = bases(tree).await?;
-    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let unreadable: BTreeSet<String> = bases.skipped.iter().map(|skipped| last(skipped.path.as_str())).collect();
-    let mut ids: BTreeSet<String> = bases.found.iter().map(|(topology, _)| topology.to_string()).collect();
-    ids.extend(unreadable.iter().cloned());
-    ids.extend(tree.topologies_with_remains().await?.found.iter().map(NodeName::to_string));
-    ids.extend(tree.assigned_topologies(false).await?.found.iter().map(NodeName::to_string));
-    for below in [Node::Blobs {}, Node::BlobSequences {}] {
-        for node in tree.nodes(&below, false).await?.found {
-            if let Node::Blob { key } | Node::BlobSequence { key } = node
-                && let Some((id, _)) = TopologyBlob::of_key(key.as_str())
-            {
-                ids.insert(id.to_owned());
-            }
-        }
-    }
-    Ok(Names { bases: bases.found, ids, unreadable })
-}
-
-async fn number(
-    tree: &Tree,
-    leader: &Leadership,
-    taken: &Taken,
-    credentials: Option<Credentials>,
-    own: &ringstorm_records::payload::NimbusAddress,
-) -> Result<BlobNumbers, Trouble> {
-    if let Some(credentials) = credentials {
-        tree.set_credentials(leader, &taken.topology, &credentials).await?;
-    }
-    let mut numbers = [0; 3];
-    for (number, blob) in numbers.iter_mut().zip(TopologyBlob::ALL) {
-        let given = tree.number_blob(&blob_key(&taken.topology, blob), own, Some(leader)).await?;
-        *number = u32::try_from(given).unwrap_or(1);
-    }
-    let [jar, code, conf] = numbers;
-    Ok(BlobNumbers { jar, code, conf })
-}
-
-/// How many hold the newest content of each of these blobs.
-pub(super) async fn replication(tree: &Tree, keys: &[NodeName]) -> Result<Replication, Trouble> {
-    let nimbuses = tree.nimbuses(false).await?;
-    let mut fewest = usize::MAX;
-    for key in keys {
-        let holders = tree.blob_holders(key, false).await?.found;
-        let newest = holders.iter().map(|holder| holder.version).max();
-        fewest = fewest.min(holders.iter().filter(|holder| Some(holder.version) == newest).count());
-    }
-    Ok(Replication { holders: fewest, nimbuses: nimbuses.found.len() + nimbuses.skipped.len() })
 }

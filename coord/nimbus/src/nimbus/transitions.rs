@@ -15,9 +15,9 @@ use std::time::Duration;
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle as lifecycle;
 use ringstorm_lifecycle::id::find;
+use ringstorm_lifecycle::rebalance;
 use ringstorm_lifecycle::system::message_timeout_secs;
 use ringstorm_lifecycle::transition::{Action, DelayedAction, Effect, Transition, transition};
-use ringstorm_lifecycle::rebalance;
 use ringstorm_records::records::{RebalanceOptions, StormBase, TopologyActionOptions, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 use ringstorm_store::cluster::{Leadership, Listing, Reading, Tree, Trouble};
@@ -122,7 +122,7 @@ impl Nimbus {
             operation.is_changing = false;
         }
         self.say_in_term(|tree| async move {
-            TermSaid::Act(ActSaid::Transition(TransitionSaid::Found(bases(&tree).await)))
+            TermSaid::Act(ActSaid::Transition(TransitionSaid::Found(bases(&tree, false).await)))
         });
     }
 
@@ -267,9 +267,8 @@ impl Nimbus {
             let decided = transition(topology.as_str(), base, &Action::GainLeadership, timeout);
             if let Ok(Transition { effect: Effect::Wait { action, secs }, .. }) = decided {
                 let wait = Wait { topology: topology.clone(), action };
-                let is_known = self.term().is_some_and(|term| {
-                    term.delays.has(topology, action) || term.acts.is_about(&wait)
-                });
+                let is_known =
+                    self.term().is_some_and(|term| term.delays.has(topology, action) || term.acts.is_about(&wait));
                 if !is_known {
                     self.add_wait(wait, secs);
                 }
@@ -300,9 +299,9 @@ async fn change(
     };
     match tree.change_storm_base(leader, topology, decide).await? {
         Reading::Absent => Ok(None),
-        Reading::Garbage { why, .. } => Ok(Some(Err(lifecycle::Refusal::NotAlive(format!(
-            "{topology} cannot be read and is left alone: {why}"
-        ))))),
+        Reading::Garbage { why, .. } => {
+            Ok(Some(Err(lifecycle::Refusal::NotAlive(format!("{topology} cannot be read and is left alone: {why}")))))
+        }
         Reading::Found { .. } => Ok(last.lock().unwrap_or_else(PoisonError::into_inner).take()),
     }
 }

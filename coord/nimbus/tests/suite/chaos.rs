@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ringstorm_nimbus::NimbusSettings;
 use ringstorm_nimbus::interface::{Content, Refusal, Reply, Request, RequestId, SUBMISSION_TOKEN};
 use ringstorm_records::records::TopologyStatus;
 use ringstorm_records::znode::NodeName;
@@ -49,8 +50,16 @@ struct Chaos {
 }
 
 impl Chaos {
-    fn new(seed: u64) -> Self {
-        let mut world = World::new(&NIMBUSES);
+    fn new(seed: u64, plant: fn(&mut World)) -> Self {
+        let mut settings = NimbusSettings::default();
+        if seed % 4 == 3 {
+            settings.deletion_delay = Duration::ZERO;
+        }
+        let mut world = World::with(&NIMBUSES, settings);
+        plant(&mut world);
+        for index in 0..NIMBUSES.len() {
+            world.start(index);
+        }
         world.run_secs(1);
         for supervisor in SUPERVISORS {
             world.add_supervisor(supervisor, &PORTS);
@@ -72,7 +81,7 @@ impl Chaos {
         let index = usize::try_from(self.random.below(3)).unwrap();
         let topology = self.random.of(&NAMES);
         let is_running = self.world.is_running(index);
-        match self.random.below(20) {
+        match self.random.below(23) {
             0..=3 => {
                 self.tokens += 1;
                 let token = format!("token-{}", self.tokens);
@@ -137,6 +146,10 @@ impl Chaos {
                     self.come_back(supervisor);
                 }
             }
+            19 | 20 => {
+                self.world.daemons[index].fails_read = Some(usize::try_from(self.random.below(40)).unwrap());
+            }
+            21 => self.world.delete_first_place(),
             _ => {}
         }
         let pause = Duration::from_millis(self.random.of(&[0, 10, 300, 2_000, 15_000]));
@@ -169,7 +182,8 @@ impl Chaos {
                 Ok(other) => panic!("{other:?} is no answer to a submission"),
             }
         }
-        let there: Vec<_> = self.world.bases().into_iter().filter_map(|(topology, _)| self.token_of(&topology)).collect();
+        let there: Vec<_> =
+            self.world.bases().into_iter().filter_map(|(topology, _)| self.token_of(&topology)).collect();
         for token in there {
             assert!(!self.refused.contains(&token), "{token} was refused and is there; {:#?}", self.world.notes);
         }
@@ -238,18 +252,61 @@ impl Chaos {
     }
 }
 
+/// Lets faults happen by a seed, in a cluster with whatever is planted. It panics when something is not as it should be.
+fn run(seed: u64, plant: fn(&mut World)) {
+    let mut chaos = Chaos::new(seed, plant);
+    for _ in 0..80 {
+        chaos.act();
+    }
+    chaos.end();
+}
+
 #[test]
 fn whatever_happens_promises_are_kept_and_in_the_end_all_is_well() {
-    let count = std::env::var("RINGSTORM_CHAOS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let count = std::env::var("RINGSTORM_CHAOS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let first = std::env::var("RINGSTORM_CHAOS_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     for seed in first..first + count {
-        let result = std::panic::catch_unwind(|| {
-            let mut chaos = Chaos::new(seed);
-            for _ in 0..80 {
-                chaos.act();
-            }
-            chaos.end();
-        });
+        let result = std::panic::catch_unwind(|| run(seed, |_| ()));
         assert!(result.is_ok(), "seed {seed}");
+    }
+}
+
+/// Each fault that can be planted is found within so many seeds.
+#[cfg(feature = "planted-bugs")]
+mod planted {
+    use super::*;
+
+    const SEEDS_MAX: u64 = 300;
+
+    fn is_found(plant: fn(&mut World)) {
+        let is_wrong = |seed: &u64| std::panic::catch_unwind(|| run(*seed, plant)).is_err();
+        let seed = (0..SEEDS_MAX).find(is_wrong);
+        assert!(seed.is_some(), "nobody found it in {SEEDS_MAX} seeds");
+        println!("found by seed {seed:?}");
+    }
+
+    #[test]
+    fn a_write_without_a_check_of_the_leader() {
+        is_found(|world| world.plants.unfenced_assignment = true);
+    }
+
+    #[test]
+    fn an_unknown_outcome_that_is_taken_for_failed() {
+        is_found(|world| world.plants.unknown_is_failed = true);
+    }
+
+    #[test]
+    fn a_clean_up_after_a_failed_read() {
+        is_found(|world| world.plants.clean_up_after_failed_read = true);
+    }
+
+    #[test]
+    fn a_pending_rebalance_that_is_lost() {
+        is_found(|world| world.plants.pending_rebalance_lost = true);
+    }
+
+    #[test]
+    fn a_slot_that_is_given_twice() {
+        is_found(|world| world.plants.slot_given_twice = true);
     }
 }

@@ -32,7 +32,10 @@ fn a_submission_has_a_base_and_an_assignment() {
     world.run_secs(5);
     let bases = world.bases();
     assert_eq!(bases.len(), 1);
-    assert_eq!((bases[0].1.name.as_str(), bases[0].1.status, bases[0].1.num_workers), ("words", TopologyStatus::Active, 2));
+    assert_eq!(
+        (bases[0].1.name.as_str(), bases[0].1.status, bases[0].1.num_workers),
+        ("words", TopologyStatus::Active, 2)
+    );
     let assignments = world.assignments();
     assert_eq!(assignments.len(), 1, "{:#?}", world.notes);
     // Two spouts, four bolts, an acker for each worker.
@@ -146,7 +149,12 @@ fn a_rebalance_takes_effect_after_its_wait() {
     assert_eq!(world.bases()[0].1.num_workers, 2);
     world.run_secs(10);
     let (_, base) = world.bases().remove(0);
-    assert_eq!((base.status, base.num_workers, base.prev_status), (TopologyStatus::Active, 1, None), "{:#?}", world.notes);
+    assert_eq!(
+        (base.status, base.num_workers, base.prev_status),
+        (TopologyStatus::Active, 1, None),
+        "{:#?}",
+        world.notes
+    );
     let (topology, assignment) = world.assignments().remove(0);
     assert_eq!(slots(&assignment).len(), 1);
     assert_eq!(assignment.executor_node_port.len(), 6);

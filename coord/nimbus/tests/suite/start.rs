@@ -37,9 +37,21 @@ fn a_nimbus_that_starts_has_the_folders_of_a_storm_without_topologies() {
     paths.retain(|path| !path.starts_with("/storm/leader-lock/_c_"));
     paths.sort();
     let expected = [
-        "/", "/storm", "/storm/assignments", "/storm/backpressure", "/storm/blobstore", "/storm/errors",
-        "/storm/leader-lock", "/storm/logconfigs", "/storm/nimbuses", "/storm/nimbuses/n1", "/storm/storm",
-        "/storm/storm/leader-info", "/storm/storms", "/storm/supervisors", "/storm/workerbeats",
+        "/",
+        "/storm",
+        "/storm/assignments",
+        "/storm/backpressure",
+        "/storm/blobstore",
+        "/storm/errors",
+        "/storm/leader-lock",
+        "/storm/logconfigs",
+        "/storm/nimbuses",
+        "/storm/nimbuses/n1",
+        "/storm/storm",
+        "/storm/storm/leader-info",
+        "/storm/storms",
+        "/storm/supervisors",
+        "/storm/workerbeats",
     ];
     assert_eq!(paths.iter().filter(|path| *path != "/").collect::<Vec<_>>(), expected[1..].iter().collect::<Vec<_>>());
 }

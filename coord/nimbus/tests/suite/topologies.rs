@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringstorm_nimbus::interface::{SUBMISSION_TOKEN, Submission, Upload};
 use ringstorm_records::records::{
-    Bolt, ComponentCommon, ComponentObject, GlobalStreamId, Grouping, NullStruct, ShellComponent, SpoutSpec, StormTopology,
-    StreamInfo, SubmitOptions, TopologyInitialStatus,
+    Bolt, ComponentCommon, ComponentObject, GlobalStreamId, Grouping, NullStruct, ShellComponent, SpoutSpec,
+    StormTopology, StreamInfo, SubmitOptions, TopologyInitialStatus,
 };
 
 fn object() -> ComponentObject {
@@ -38,7 +38,9 @@ pub(crate) fn submission(name: &str, token: &str, workers: u32) -> Submission {
     Submission {
         name: name.into(),
         topology: words(),
-        conf: format!(r#"{{"topology.workers": {workers}, "{SUBMISSION_TOKEN}": "{token}", "topology.message.timeout.secs": 30}}"#),
+        conf: format!(
+            r#"{{"topology.workers": {workers}, "{SUBMISSION_TOKEN}": "{token}", "topology.message.timeout.secs": 30}}"#
+        ),
         options: SubmitOptions { initial_status: TopologyInitialStatus::Active, creds: None },
         upload: Upload { name: "upload".into(), checksum: String::new() },
         worker_secret: "secret".into(),

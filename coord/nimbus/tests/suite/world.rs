@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use ringstorm_control::machine::Machine;
+use ringstorm_control::talks::FromStore;
 use ringstorm_control::tickets::Tickets;
 use ringstorm_control::time::{Moment, Now};
 use ringstorm_nimbus::interface::{
@@ -19,6 +20,9 @@ use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, StormBase, 
 use ringstorm_records::znode::{Node, NodeName, Root, Slot};
 use ringstorm_store::cluster::{Cluster, ClusterAcls, Tree};
 use ringstorm_store::memory::{Ensemble, Loss, MemoryStore, SharedEnsemble};
+use ringstorm_store::operation::Operation;
+use ringstorm_store::outcome::{Doubt, Outcome};
+use ringstorm_store::path::ZnodePath;
 use ringstorm_store::procedure::Step;
 use ringstorm_store::store::{Event, SessionEvent, SessionId, Store};
 
@@ -30,12 +34,15 @@ pub(crate) struct World {
     pub(crate) now: Duration,
     pub(crate) daemons: Vec<Daemon>,
     settings: NimbusSettings,
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) plants: ringstorm_nimbus::Plants,
     supervisors: BTreeMap<String, SessionId>,
     /// Workers beat in every slot that is assigned on these supervisors.
     pub(crate) silent: BTreeSet<String>,
     beats_at: Duration,
     observer: SessionId,
     next_request: u64,
+    writes_checked: usize,
     pub(crate) replies: BTreeMap<RequestId, Result<Reply, Refusal>>,
     pub(crate) notes: Vec<String>,
 }
@@ -53,6 +60,8 @@ pub(crate) struct Daemon {
     crashes_after: Option<usize>,
     /// After how many writes the outcome of one is lost, and how.
     loses: Option<(usize, Loss)>,
+    /// After how many reads one fails.
+    pub(crate) fails_read: Option<usize>,
     /// How many writes it asked for.
     pub(crate) writes: usize,
 }
@@ -62,6 +71,7 @@ impl Daemon {
     pub(crate) fn calm_down(&mut self) {
         self.crashes_after = None;
         self.loses = None;
+        self.fails_read = None;
     }
 }
 
@@ -71,6 +81,8 @@ struct Running {
     session: Option<SessionId>,
     tickets: Tickets,
     code_events: VecDeque<CodeEvent>,
+    /// Outcomes of reads that failed.
+    failed: VecDeque<FromStore>,
 }
 
 pub(crate) fn cluster() -> Cluster {
@@ -83,7 +95,11 @@ pub(crate) fn name(text: &str) -> NodeName {
 
 impl World {
     pub(crate) fn new(hosts: &[&str]) -> Self {
-        let mut settings = NimbusSettings::default();
+        Self::with(hosts, NimbusSettings::default())
+    }
+
+    pub(crate) fn with(hosts: &[&str], settings: NimbusSettings) -> Self {
+        let mut settings = settings;
         // As in Storm's defaults.yaml.
         settings.conf.insert("topology.eventlogger.executors".into(), 0.into());
         let mut ensemble = Ensemble::new(1);
@@ -97,6 +113,7 @@ impl World {
             has_uploads: true,
             crashes_after: None,
             loses: None,
+            fails_read: None,
             writes: 0,
         };
         let mut world = Self {
@@ -104,11 +121,14 @@ impl World {
             now: Duration::from_secs(1000),
             daemons: hosts.iter().map(daemon).collect(),
             settings,
+            #[cfg(feature = "planted-bugs")]
+            plants: ringstorm_nimbus::Plants::default(),
             supervisors: BTreeMap::new(),
             silent: BTreeSet::new(),
             beats_at: Duration::ZERO,
             observer,
             next_request: 0,
+            writes_checked: 0,
             replies: BTreeMap::new(),
             notes: Vec::new(),
         };
@@ -135,6 +155,8 @@ impl World {
         let random = ((index as u128 + 1) << 100) | (daemon.starts << 64);
         let identity = Identity { address, version: "2.8.2-ringstorm.0.1.0".into(), random };
         let nimbus = Nimbus::new(cluster(), identity, self.settings.clone(), now);
+        #[cfg(feature = "planted-bugs")]
+        let nimbus = nimbus.with_plants(self.plants);
         let held = CodeEvent::Held(daemon.directory.values().cloned().collect());
         daemon.running = Some(Running {
             nimbus,
@@ -142,6 +164,7 @@ impl World {
             session: None,
             tickets: Tickets::default(),
             code_events: [held].into(),
+            failed: VecDeque::new(),
         });
     }
 
@@ -249,9 +272,22 @@ impl World {
         }
     }
 
+    /// Somebody deletes the place of whoever is first in the queue.
+    pub(crate) fn delete_first_place(&mut self) {
+        let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
+        let places = self.paths().into_iter().filter(|path| path.starts_with("/storm/leader-lock/"));
+        if let Some(first) = places.min_by_key(|path| number(path)) {
+            let (observer, path) = (self.observer, ZnodePath::new(&first).unwrap());
+            self.ensemble.with(|ensemble| {
+                let _ = ensemble.perform(observer, &Operation::delete(path));
+            });
+        }
+    }
+
     /// Lets time go on.
     pub(crate) fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
+        let mut woken_at_once = 0;
         loop {
             self.settle();
             let due = self.daemons.iter().filter_map(|daemon| daemon.running.as_ref()?.nimbus.wake_at());
@@ -259,8 +295,10 @@ impl World {
             if due > end {
                 break;
             }
-            // Whoever is due now and is woken in vain would stop the time.
-            self.now = due.max(self.now + Duration::from_micros(1));
+            // Whoever is woken in vain would keep a processor busy.
+            woken_at_once = if due <= self.now { woken_at_once + 1 } else { 0 };
+            assert!(woken_at_once < 50, "somebody wants to be woken again and again; {:#?}", self.notes);
+            self.now = due.max(self.now);
             if self.now >= self.beats_at {
                 self.beat();
             }
@@ -290,6 +328,8 @@ impl World {
                 let Some(running) = &mut self.daemons[index].running else { continue };
                 let input = if let Some(event) = running.code_events.pop_front() {
                     Some(NimbusInput::Code(event))
+                } else if let Some(failed) = running.failed.pop_front() {
+                    Some(NimbusInput::Store(failed))
                 } else {
                     let event = running.store.poll();
                     if let Some(Event::Session(SessionEvent::Opened { session, .. })) = &event {
@@ -325,7 +365,30 @@ impl World {
                         Some((left, _)) if is_write => *left -= 1,
                         _ => {}
                     }
+                    if let Some(left) = daemon.fails_read.as_mut().filter(|_| !is_write) {
+                        if *left == 0 {
+                            daemon.fails_read = None;
+                            let outcome = Outcome::Unknown(Doubt::TimedOut);
+                            running.failed.push_back(FromStore::Outcome { question: asked.question, outcome });
+                            continue;
+                        }
+                        *left -= 1;
+                    }
+                    let path = match &asked.operation {
+                        Operation::Multi { writes, .. } => writes.first().map(|write| write.path().clone()),
+                        Operation::Write(write) => Some(write.path().clone()),
+                        _ => None,
+                    };
+                    let is_a_leaders = path.is_some_and(|path| {
+                        ["/storm/storms/", "/storm/assignments/"].iter().any(|folder| path.as_str().starts_with(folder))
+                    });
+                    let before = is_a_leaders.then(|| leader_and_records(&self.ensemble));
                     running.tickets.submit(&mut running.store, asked);
+                    if let Some((leader, records)) = before {
+                        let is_written = leader_and_records(&self.ensemble).1 != records;
+                        let is_leading = leader.is_some() && leader == running.session;
+                        assert!(is_leading || !is_written, "{} wrote and does not lead", daemon.host);
+                    }
                     daemon.writes += usize::from(is_write);
                     if let Some(left) = daemon.crashes_after.as_mut().filter(|_| is_write) {
                         *left -= 1;
@@ -435,7 +498,8 @@ impl World {
             ..SupervisorInfo::default()
         };
         let id_name = name(id);
-        self.tree(session, |tree| async move { tree.announce_supervisor(session, &id_name, &info, None).await }).unwrap();
+        self.tree(session, |tree| async move { tree.announce_supervisor(session, &id_name, &info, None).await })
+            .unwrap();
         self.supervisors.insert(id.to_owned(), session);
     }
 
@@ -497,7 +561,11 @@ impl World {
     }
 
     /// What must be true at every moment.
-    fn check(&self) {
+    fn check(&mut self) {
+        let writes = self.daemons.iter().map(|daemon| daemon.writes).sum();
+        if std::mem::replace(&mut self.writes_checked, writes) == writes {
+            return;
+        }
         let mut owners: BTreeMap<Slot, NodeName> = BTreeMap::new();
         for (topology, assignment) in self.assignments() {
             for slot in slots(&assignment) {
@@ -514,6 +582,17 @@ impl World {
     pub(crate) fn lose_after(&mut self, index: usize, writes: usize, loss: Loss) {
         self.daemons[index].loses = Some((writes, loss));
     }
+}
+
+/// The session of whoever is first in the queue, and what only a leader writes.
+fn leader_and_records(ensemble: &SharedEnsemble) -> (Option<SessionId>, Vec<(String, Vec<u8>)>) {
+    let nodes = ensemble.with(|ensemble| ensemble.dump());
+    let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
+    let candidates = nodes.iter().filter(|node| node.path.as_str().starts_with("/storm/leader-lock/"));
+    let first = candidates.min_by_key(|node| number(node.path.as_str())).and_then(|node| node.stat.owner);
+    let is_a_leaders = |path: &str| path.starts_with("/storm/storms/") || path.starts_with("/storm/assignments/");
+    let records = nodes.iter().filter(|node| is_a_leaders(node.path.as_str()));
+    (first, records.map(|node| (node.path.to_string(), node.data.clone())).collect())
 }
 
 /// The slots of an assignment.
