@@ -130,6 +130,11 @@ impl Code {
         self.take(blob, Listed::Yes);
     }
 
+    /// A content that was stored, of which the tree is told next.
+    pub(super) fn take_stored(&mut self, blob: HeldBlob) {
+        self.take(blob, Listed::NotYet);
+    }
+
     fn take(&mut self, blob: HeldBlob, listed: Listed) {
         let HeldBlob { key, number, content } = blob;
         self.held.get_or_insert_default().insert(key, Held { number, content, listed });

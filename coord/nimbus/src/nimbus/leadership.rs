@@ -106,11 +106,6 @@ impl Gaining {
 impl Nimbus {
     pub(super) fn wake_election(&mut self) {
         if self.election.at.is_some_and(|at| at <= self.now.moment) {
-            // Who is not there yet looks as soon as it is.
-            self.election.at = None;
-            if self.presence.is_there() {
-                self.look_at_standing();
-            }
             self.look_at_standing();
         }
     }
