@@ -271,6 +271,8 @@ impl Nimbus {
                 self.code.stale.extend(keys);
                 self.code_trouble(&trouble);
             }
+            CodeSaid::Released { result: Ok(()), .. } => self.survey(),
+            CodeSaid::Released { key, result: Err(trouble) } => self.cannot_list(key, &trouble),
             CodeSaid::Listed { key, number, result } => match result {
                 Ok(()) => {
                     let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
@@ -279,14 +281,16 @@ impl Nimbus {
                     }
                     self.survey();
                 }
-                Err(trouble) => {
-                    self.code.stale.insert(key);
-                    self.code.troubles += 1;
-                    self.code.at = Some(now + self.settings.pause(self.code.troubles));
-                    self.note(format_args!("the tree cannot be told yet which code this nimbus holds: {trouble}"));
-                }
+                Err(trouble) => self.cannot_list(key, &trouble),
             },
         }
+    }
+
+    fn cannot_list(&mut self, key: NodeName, trouble: &Trouble) {
+        self.code.stale.insert(key);
+        self.code.troubles += 1;
+        self.code.at = Some(self.now.moment + self.settings.pause(self.code.troubles));
+        self.note(format_args!("the tree cannot be told yet which code this nimbus holds: {trouble}"));
     }
 
     fn code_trouble(&mut self, trouble: &Trouble) {
@@ -302,6 +306,10 @@ impl Nimbus {
         for state in states {
             let is_living = self.code.living.remove(&state.key);
             let number = self.code.number_of(&state.key);
+            if number.is_none() && state.holders.iter().any(|holder| holder.nimbus == own) {
+                // A restored older tree says so. Nobody may rely on it: neither who fetches nor who would lead.
+                self.release(state.key.clone());
+            }
             let better = state.better_than(number, &own);
             if !better.is_empty() {
                 let better: Vec<BlobHolder> = better.into_iter().cloned().collect();
@@ -333,6 +341,15 @@ impl Nimbus {
         self.say(|tree| async move {
             let result = tree.hold_blob(session, &key, &holder).await;
             Said::Code(CodeSaid::Listed { key, number, result })
+        });
+    }
+
+    /// Takes back in the tree that a blob is held here.
+    fn release(&mut self, key: NodeName) {
+        let own = self.address().clone();
+        self.say(|tree| async move {
+            let result = tree.release_blob(&key, &own).await;
+            Said::Code(CodeSaid::Released { key, result })
         });
     }
 

@@ -104,8 +104,10 @@ impl World {
             }
             (Request::Submit(submission), Verdict::NotDone(_)) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
-                if let Some(created) = created {
-                    return lie(format!("its token has made {created:?}"));
+                // One that came of an earlier try and was killed since is not there any more.
+                let there = created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(it)));
+                if let Some(there) = there {
+                    return lie(format!("its token has made {there}"));
                 }
             }
             (Request::Submit(_), _) => {}
@@ -184,10 +186,12 @@ impl World {
             return Err(Violation::new(LAW, format!("{topology} comes after {:?}", wish.verdict)));
         }
         let created = self.truth.created.entry(token).or_default();
-        created.push(topology.clone());
-        if created.len() > 1 && !self.damage.is_any() {
-            return Err(Violation::new("a submission makes one topology", format!("one has made {created:?}")));
+        let other = created.iter().find(|other| self.mirror.bases.contains_key(other));
+        if let Some(other) = other {
+            let message = format!("one has made {other}, and makes {topology}");
+            return Err(Violation::new("a submission makes one topology", message));
         }
+        created.push(topology.clone());
         Ok(())
     }
 
