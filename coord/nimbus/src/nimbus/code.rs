@@ -93,6 +93,10 @@ pub(super) enum CodeSaid {
         number: u32,
         result: Result<(), Trouble>,
     },
+    Released {
+        key: NodeName,
+        result: Result<(), Trouble>,
+    },
 }
 
 impl Code {
@@ -133,6 +137,12 @@ impl Code {
     /// A content that was stored, of which the tree is told next.
     pub(super) fn take_stored(&mut self, blob: HeldBlob) {
         self.take(blob, Listed::NotYet);
+    }
+
+    /// Something that should have been removed and is there yet.
+    fn take_stray(&mut self, key: NodeName) {
+        let stray = Held { number: 0, content: Content::Opaque, listed: Listed::Withdrawn };
+        self.held.get_or_insert_default().entry(key).or_insert(stray);
     }
 
     fn take(&mut self, blob: HeldBlob, listed: Listed) {
