@@ -6,7 +6,7 @@
 //! - [`world`]: what runs, and what it runs on.
 //! - [`actor`]: a machine in the words of the world.
 //! - [`daemons`]: each of the machines.
-//! - [`scenario`]: what a seed makes, and the run of it.
+//! - [`scenario`]: what a seed makes, and the run of it; [`many`]: many of them.
 //! - [`checks`]: the laws that hold at every step; [`liveness`]: what comes true at the end.
 //! - [`plants`]: rules that are broken on purpose.
 //! - [`random`], [`clock`], [`trace`], [`coverage`], [`brief`]: what they stand on.
@@ -22,6 +22,7 @@ pub mod clock;
 pub mod coverage;
 pub mod daemons;
 pub mod liveness;
+pub mod many;
 pub mod plants;
 pub mod random;
 pub mod scenario;

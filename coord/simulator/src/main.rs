@@ -1,12 +1,10 @@
 //! Runs the control plane by seeds: one with every step, or many with what they met.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Mutex;
-use std::time::Instant;
 
 use clap::Parser;
-use ringstorm_simulator::coverage::Coverage;
+use ringstorm_simulator::many::run_many;
+use ringstorm_simulator::plants::PlantedBug;
 use ringstorm_simulator::scenario::{Options, run};
 
 /// The control plane under one seed: every machine, the tree, the network, disks and clocks.
@@ -17,6 +15,9 @@ enum Arguments {
     One {
         /// It
         seed: u64,
+        /// Break a rule on purpose; needs the feature planted-bugs
+        #[arg(long, value_parser = planted)]
+        planted: Option<PlantedBug>,
     },
     /// Many seeds, and what they met
     Many {
@@ -28,18 +29,33 @@ enum Arguments {
         /// Go on after so many failures
         #[arg(long, default_value_t = 1)]
         failures: usize,
+        /// Break a rule on purpose; needs the feature planted-bugs
+        #[arg(long, value_parser = planted)]
+        planted: Option<PlantedBug>,
     },
+}
+
+fn planted(name: &str) -> Result<PlantedBug, String> {
+    if cfg!(not(feature = "planted-bugs")) {
+        return Err("this build breaks no rules; build it with --features planted-bugs".to_owned());
+    }
+    PlantedBug::named(name).ok_or_else(|| format!("there is none of that name; these are: {:?}", PlantedBug::ALL))
 }
 
 fn main() -> ExitCode {
     match Arguments::parse() {
-        Arguments::One { seed } => one(seed),
-        Arguments::Many { count, first, failures } => many(first, count, failures),
+        Arguments::One { seed, planted } => one(seed, planted),
+        Arguments::Many { count, first, failures, planted } => {
+            let options = Options { planted, ..Options::default() };
+            let all = run_many(first..first.saturating_add(count), options, failures);
+            print!("{all}");
+            if all.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
     }
 }
 
-fn one(seed: u64) -> ExitCode {
-    let run = run(seed, Options { lines_kept: usize::MAX, ..Options::default() });
+fn one(seed: u64, planted: Option<PlantedBug>) -> ExitCode {
+    let run = run(seed, Options { lines_kept: usize::MAX, planted });
     for line in run.trace.lines() {
         println!("{line}");
     }
@@ -51,42 +67,4 @@ fn one(seed: u64) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn many(first: u64, count: u64, failures_max: usize) -> ExitCode {
-    let start = Instant::now();
-    let next = AtomicU64::new(first);
-    let found = Mutex::new((Coverage::default(), Vec::new(), 0_u64));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count {
-                        return;
-                    }
-                    let run = run(seed, Options::default());
-                    let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    found.0.add(&run.coverage);
-                    found.2 += run.events;
-                    if let Some(violation) = run.violation {
-                        println!("seed {seed}: {violation}");
-                        found.1.push(seed);
-                        if found.1.len() >= failures_max {
-                            next.store(u64::MAX / 2, Ordering::Relaxed);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let (coverage, mut failed, events) = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    failed.sort_unstable();
-    print!("{coverage}");
-    println!("{count} seeds from {first}, {events} events in {:.1} s", start.elapsed().as_secs_f64());
-    let Some(seed) = failed.first() else { return ExitCode::SUCCESS };
-    println!("{} failed: {failed:?}", failed.len());
-    println!("each step of the first: cargo run --release -p ringstorm-simulator -- one {seed}");
-    ExitCode::FAILURE
 }

@@ -45,6 +45,11 @@ impl PlantedBug {
         Self::OldIncarnationAccepted,
         Self::LowerVersionTaken,
     ];
+
+    /// The one of this name, as it stands here.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bug| format!("{bug:?}") == name)
+    }
 }
 
 #[cfg(feature = "planted-bugs")]
