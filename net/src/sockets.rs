@@ -51,6 +51,11 @@ pub struct Sockets {
     settings: SocketsSettings,
     peers: Vec<Peer>,
     assignment_version: i64,
+    /// Units of newer assignments wait.
+    accepted_version: i64,
+    /// Peers whose next unit waits, and the newest version among those that nobody has heard of.
+    held: Vec<usize>,
+    ahead: Option<i64>,
     now_ns: u64,
     dirty: Vec<u32>,
     /// Peers that are polled.
@@ -76,6 +81,9 @@ impl Sockets {
             settings,
             peers: Vec::new(),
             assignment_version,
+            accepted_version: assignment_version,
+            held: Vec::new(),
+            ahead: None,
             now_ns: 0,
             dirty: Vec::new(),
             hot: Vec::new(),
@@ -106,10 +114,22 @@ impl Sockets {
         self.peers.len() - 1
     }
 
-    /// From now on units are stamped with this version.
+    /// From now on units are stamped with this version, and those of peers that are stamped with it are taken.
     pub fn set_assignment_version(&mut self, version: i64) {
         self.assignment_version = version;
         self.peers.iter_mut().for_each(|peer| peer.session.set_assignment_version(version));
+        self.accept_version(version);
+    }
+
+    /// Takes units that are stamped with this version too, though this side does not run by it.
+    pub fn accept_version(&mut self, version: i64) {
+        self.accepted_version = self.accepted_version.max(version);
+        self.unread.append(&mut self.held);
+    }
+
+    /// The version of a unit that came and waits, since it is newer than what is accepted; once for each.
+    pub fn take_ahead(&mut self) -> Option<i64> {
+        self.ahead.take()
     }
 
     /// Takes over a connection whose handshake is done, and the bytes that came behind it. A connection that the peer had
@@ -440,15 +460,21 @@ impl Sockets {
         let deliver = |header: &Header, unit: &[u8]| deliver(peer, header, unit);
         let was_ready = state.session.is_resumed();
         let before = state.session.kept_bytes();
-        let result = connection.read(&mut state.session, &mut state.counts, deliver, free);
+        let newest = self.accepted_version;
+        let result = connection.read(newest, &mut state.session, &mut state.counts, deliver, free);
         // Reading confirms.
         self.unconfirmed_bytes -= (before - state.session.kept_bytes()) as u64;
         if !was_ready && state.session.is_resumed() {
             self.ready.push(peer);
         }
         self.mark(peer);
-        if let Err(lost) = result {
-            self.lose(peer, lost);
+        match result {
+            Ok(None) => {}
+            Ok(Some(version)) => {
+                self.held.push(peer);
+                self.ahead = self.ahead.max(Some(version));
+            }
+            Err(lost) => self.lose(peer, lost),
         }
     }
 

@@ -27,12 +27,13 @@ struct Side {
     delivered: u64,
     turns: u64,
     lost: Vec<Lost>,
+    is_ahead: Option<i64>,
 }
 
 impl Side {
     fn new(way: SocketsWay, settings: SocketsSettings) -> Self {
         let sockets = Sockets::new(1, 1, settings);
-        Self { sockets, way: Way::new(way), pushed: 0, delivered: 0, turns: 0, lost: Vec::new() }
+        Self { sockets, way: Way::new(way), pushed: 0, delivered: 0, turns: 0, lost: Vec::new(), is_ahead: None }
     }
 
     fn push(&mut self, body_bytes: usize) {
@@ -61,6 +62,7 @@ impl Side {
         self.turns += 1;
         self.sockets.flush(&mut self.way, rests, drop);
         assert_eq!(self.sockets.unconfirmed_bytes(), self.sockets.kept_bytes(0) as u64);
+        self.is_ahead = self.sockets.take_ahead().or(self.is_ahead);
         self.lost.extend(self.sockets.take_lost().into_iter().map(|(_, lost)| lost));
     }
 }
@@ -303,6 +305,34 @@ fn a_side_that_rests_is_woken_by_what_comes(way: SocketsWay) {
     sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
 }
 
+/// What was sent by a newer assignment waits until that is taken over here, also over a lost connection; what was sent
+/// before does not.
+fn what_is_of_a_newer_assignment_waits_for_it(way: SocketsWay) {
+    let mut sides = pair(way, small());
+    for round in 1..20 {
+        let version = 1 + round as i64;
+        sides[0].push(100);
+        until_all_arrived(&mut sides);
+        sides[0].sockets.set_assignment_version(version);
+        for body in [100, 0, 20_000] {
+            sides[0].push(body);
+        }
+        until(&mut sides, "the newer one", |sides| sides[1].is_ahead == Some(version));
+        if round % 3 == 0 {
+            sides[1].sockets.detach(0);
+            connect(&mut sides);
+        }
+        (0..10).for_each(|_| sides.iter_mut().for_each(Side::turn));
+        assert_eq!(sides[1].delivered + 3, sides[0].pushed, "nothing of it came");
+        match round % 2 {
+            0 => sides[1].sockets.set_assignment_version(version),
+            _ => sides[1].sockets.accept_version(version),
+        }
+        until_all_arrived(&mut sides);
+    }
+    sides.iter_mut().for_each(|side| side.sockets.close(&mut side.way));
+}
+
 /// Each law is a test for each way.
 macro_rules! laws {
     ($($law:ident)*) => {
@@ -331,6 +361,7 @@ laws! {
     a_side_that_rests_is_woken_by_what_comes
     what_came_behind_a_handshake_is_read_when_nothing_follows
     what_is_given_up_is_skipped_and_the_rest_goes_on
+    what_is_of_a_newer_assignment_waits_for_it
 }
 
 #[test]

@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::Refusal;
 
+pub(crate) use normalize::check_component;
 pub use normalize::{component_tasks, normalize_conf, normalize_topology};
 pub use read::{flag, int, list, text};
 

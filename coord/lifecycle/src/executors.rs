@@ -6,7 +6,7 @@
 //! [`numbering`](ringstorm_types::numbering) gives the same.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use ringstorm_records::records::StormTopology;
 use ringstorm_types::config::keys::{MAX_TASKS, TOPOLOGY_TASKS};
@@ -60,14 +60,14 @@ impl Tasks {
     }
 
     /// Every component with its tasks, in the order of tasks; the range of a component without tasks is empty.
-    pub fn components(&self) -> impl Iterator<Item = (&ComponentId, RangeInclusive<i32>)> {
+    pub fn components(&self) -> impl Iterator<Item = (&ComponentId, Range<i32>)> {
         let firsts = [0].into_iter().chain(self.components.iter().map(|(_, last)| *last));
-        self.components.iter().zip(firsts).map(|((id, last), before)| (id, before + 1..=*last))
+        self.components.iter().zip(firsts).map(|((id, last), before)| (id, before + 1..*last + 1))
     }
 
     /// The tasks of a component; none for one that is not there.
-    pub fn of(&self, component: &str) -> RangeInclusive<i32> {
-        self.components().find(|(id, _)| **id == *component).map_or(1..=0, |(_, tasks)| tasks)
+    pub fn of(&self, component: &str) -> Range<i32> {
+        self.components().find(|(id, _)| **id == *component).map_or(1..1, |(_, tasks)| tasks)
     }
 
     /// The component of a task; `None` for the system's own task and for those that are not there.

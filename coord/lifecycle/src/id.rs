@@ -149,7 +149,8 @@ mod tests {
             let id = topology_id(&name, number, now);
             prop_assert_eq!(name_of(&id), Some(&*name));
             for blob in TopologyBlob::ALL {
-                prop_assert_eq!(TopologyBlob::of_key(&blob.key(&id)), Some((&*id, blob)));
+                let key = blob.key(&id);
+                prop_assert_eq!(TopologyBlob::of_key(&key), Some((&*id, blob)));
             }
         }
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::Refusal;
 use crate::conf::{self, Conf};
+use crate::refusal::Reasons;
 use crate::system::components_mut;
 use crate::validate;
 
@@ -47,26 +48,23 @@ pub fn check(
 ) -> Result<RebalanceOptions, Refusal> {
     let mut options = options.clone();
     options.principal = principal.map(str::to_owned);
-    let mut reasons = Vec::new();
+    let mut reasons = Reasons::default();
     let components: BTreeSet<&str> = topology.spouts.keys().chain(topology.bolts.keys()).map(String::as_str).collect();
+    let valid = components.iter().copied().collect::<Vec<_>>().join(",");
     for (component, executors) in options.num_executors.iter().flatten() {
         if !component.starts_with(RESERVED_PREFIX) && !components.contains(component.as_str()) {
-            let valid: Vec<&str> = components.iter().copied().collect();
-            reasons.push(format!(
-                "Invalid component {component} for topology {name}, valid values are {}",
-                valid.join(",")
-            ));
+            reasons.add(|| format!("Invalid component {component} for topology {name}, valid values are {valid}"));
         }
         if *executors < 1 {
-            reasons.push(format!(
-                "Number of executors must be greater than 0; component {component} is given {executors}"
-            ));
+            reasons.add(|| {
+                format!("Number of executors must be greater than 0; component {component} is given {executors}")
+            });
         }
     }
     if let Some(workers) = options.num_workers
         && workers < 0
     {
-        reasons.push(format!("Number of workers must not be less than 0; it is {workers}"));
+        reasons.add(|| format!("Number of workers must not be less than 0; it is {workers}"));
     }
     if let Some(json) = &options.topology_conf_overrides {
         match conf::parse(json, "The configuration of the rebalance") {
@@ -74,13 +72,13 @@ pub fn check(
                 for key in NOT_OVERRIDDEN {
                     overrides.shift_remove(key);
                 }
-                reasons.extend(validate::values(&overrides));
+                validate::values(&overrides).into_iter().for_each(|reason| reasons.add(|| reason));
                 options.topology_conf_overrides = Some(conf::to_json(&overrides));
             }
-            Err(refusal) => reasons.push(refusal.to_string()),
+            Err(refusal) => reasons.add_refusal(refusal),
         }
     }
-    Refusal::unless_none(reasons)?;
+    reasons.check()?;
     Ok(options)
 }
 

@@ -1,6 +1,11 @@
 //! Why nimbus does not do what it was asked. For the client, who recovers by asking for something else.
 
-use ringstorm_records::records::TopologyStatus;
+mod reasons;
+
+use ringstorm_records::nimbus::NimbusException;
+use ringstorm_records::records::{AlreadyAliveException, InvalidTopologyException, NotAliveException, TopologyStatus};
+
+pub(crate) use reasons::Reasons;
 
 /// A refusal, one variant for each of Storm's exceptions. The displayed text is the message of the exception.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,11 +39,14 @@ impl Refusal {
         Self::Invalid(vec![reason.into()])
     }
 
-    /// All reasons of which there may be none.
-    ///
-    /// # Errors
-    /// [`Refusal::Invalid`] if there is one.
-    pub fn unless_none(reasons: Vec<String>) -> Result<(), Self> {
-        if reasons.is_empty() { Ok(()) } else { Err(Self::Invalid(reasons)) }
+    /// The exception that goes to the client; `None` for one that no method declares, which goes as an internal error.
+    pub fn exception(&self) -> Option<NimbusException> {
+        let msg = self.to_string();
+        match self {
+            Self::NotAlive(_) => Some(NotAliveException { msg }.into()),
+            Self::AlreadyAlive(_) => Some(AlreadyAliveException { msg }.into()),
+            Self::Invalid(_) => Some(InvalidTopologyException { msg }.into()),
+            Self::NoTransition { .. } => None,
+        }
     }
 }

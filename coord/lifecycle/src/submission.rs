@@ -4,7 +4,10 @@
 //! `topology.blobstore.map` names are there; credentials, blobs, folders for heartbeats and errors, and last the base, by
 //! which the topology lives.
 //!
-//! Errors: every reason against the submission at once, apart from an unreadable configuration, which stands alone.
+//! Errors: every reason against the submission at once. Only a name that is not allowed, and a configuration that is no
+//! JSON object, stand alone.
+
+use std::collections::BTreeSet;
 
 use ringstorm_records::records::{StormBase, StormTopology, TopologyInitialStatus, TopologyStatus};
 use ringstorm_records::thrift::UnknownFields;
@@ -15,7 +18,8 @@ use crate::Refusal;
 use crate::conf::{self, Conf, WORKER_SECRET};
 use crate::executors::first_executors;
 use crate::id::{check_name, topology_id};
-use crate::system::system_topology;
+use crate::refusal::Reasons;
+use crate::system::{components_mut, system_topology};
 use crate::validate;
 
 const STORM_ID: &str = "storm.id";
@@ -47,7 +51,7 @@ pub struct Submission<'a> {
     pub principal: Option<&'a str>,
     /// The user that nimbus runs as, who owns the topologies of anonymous callers.
     pub nimbus_user: &'a str,
-    /// The how manieth submission of this process of nimbus it is, from 1. One that is refused may use a number up.
+    /// Counts the submissions of this process of nimbus, from 1. A refused one may use a number up, as in Storm.
     pub number: u64,
     /// Seconds since 1970.
     pub now_secs: i64,
@@ -80,32 +84,66 @@ pub fn accept(daemon: &Conf, submission: &Submission<'_>) -> Result<Accepted, Re
         TopologyInitialStatus::Inactive => TopologyStatus::Inactive,
         other => return Err(Refusal::invalid(format!("Inital Status of {other} is not allowed."))),
     };
-    let sent = conf::parse(submission.json_conf, "The configuration of the topology")?;
-    // Values first: what follows reads some of them.
-    Refusal::unless_none(validate::values(&sent))?;
+    let mut sent = conf::parse(submission.json_conf, "The configuration of the topology")?;
+    // What is wrong so far is put aside, so that the rest can be looked at.
+    let mut reasons = Reasons::default();
+    for (key, reason) in validate::faults(&sent) {
+        reasons.add(|| reason);
+        sent.shift_remove(&key);
+    }
+    let mut topology = submission.topology.clone();
+    for (id, common) in components_mut(&mut topology) {
+        if let Err(refusal) = conf::check_component(id, common) {
+            reasons.add(|| format!("Component: [{id}]: {refusal}"));
+            common.json_conf = None;
+        }
+    }
+    let completed = complete(daemon, sent, &topology, status, submission);
+    if let Err(refusal) = &completed {
+        reasons.add_refusal(refusal.clone());
+    }
+    reasons.check()?;
+    completed
+}
+
+/// What is stored for a configuration and a topology whose values can be read.
+fn complete(
+    daemon: &Conf,
+    sent: Conf,
+    topology: &StormTopology,
+    status: TopologyStatus,
+    submission: &Submission<'_>,
+) -> Result<Accepted, Refusal> {
     let id = topology_id(submission.name, submission.number, submission.now_secs);
-    let own = own_conf(daemon, sent, submission, &id)?;
+    let own = own_conf(daemon, sent, topology, submission, &id)?;
     let mut stored = conf::merged(daemon, &own);
     let total = stored.clone();
     stored.shift_remove(LOCAL_HOSTNAME);
 
-    let topology = conf::normalize_topology(&total, submission.topology)?;
-    let mut reasons = validate::structure(&total, &topology);
-    reasons.extend(validate::size(daemon, &own, &topology));
+    let topology = conf::normalize_topology(&total, topology)?;
+    let mut reasons = Reasons::default();
+    let found = validate::structure(&total, &topology).into_iter().chain(validate::size(daemon, &own, &topology));
+    found.for_each(|reason| reasons.add(|| reason));
     if has_zookeeper_auth(daemon)? && conf::text(&own, ZOOKEEPER_TOPOLOGY_AUTH[0])?.is_none_or(str::is_empty) {
-        reasons.push("The cluster is configured for zookeeper authentication, but no payload was provided.".to_owned());
+        let words = "The cluster is configured for zookeeper authentication, but no payload was provided.";
+        reasons.add(|| words.to_owned());
     }
-    Refusal::unless_none(reasons)?;
+    reasons.check()?;
     let base = first_base(&stored, &topology, status, submission)?;
     Ok(Accepted { id, conf: stored, topology, base })
 }
 
 /// The topology's configuration with what is known of the submission, without what the client may not say.
-fn own_conf(daemon: &Conf, sent: Conf, submission: &Submission<'_>, id: &str) -> Result<Conf, Refusal> {
-    let mut sent = sent;
+fn own_conf(
+    daemon: &Conf,
+    mut sent: Conf,
+    topology: &StormTopology,
+    submission: &Submission<'_>,
+    id: &str,
+) -> Result<Conf, Refusal> {
     sent.insert(STORM_ID.to_owned(), id.into());
     sent.insert(TOPOLOGY_NAME.to_owned(), submission.name.into());
-    let mut own = conf::normalize_conf(daemon, &sent, submission.topology)?;
+    let mut own = conf::normalize_conf(daemon, &sent, topology)?;
     let mut users = users(&own)?;
     let principal = submission.principal.map_or(Value::Null, Value::from);
     if !users.contains(&principal) {
@@ -132,9 +170,9 @@ fn users(own: &Conf) -> Result<Vec<Value>, Refusal> {
     if let Some(user @ Value::String(_)) = own.get(TOPOLOGY_USERS) {
         return Ok(vec![user.clone()]);
     }
-    let mut users = Vec::new();
+    let (mut users, mut seen) = (Vec::new(), BTreeSet::new());
     for user in conf::list(own, TOPOLOGY_USERS)?.iter().filter(|user| !user.is_null()) {
-        if !users.contains(user) {
+        if seen.insert(user.to_string()) {
             users.push(user.clone());
         }
     }
@@ -169,3 +207,6 @@ fn first_base(
         unknown: UnknownFields::default(),
     })
 }
+
+#[cfg(test)]
+mod tests;

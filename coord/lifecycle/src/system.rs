@@ -26,6 +26,8 @@ use crate::conf::{self, Conf};
 /// How many executors write sampled tuples; unset stands for one in each worker, 0 for none.
 pub(crate) const EVENTLOGGER_EXECUTORS: &str = "topology.eventlogger.executors";
 const METRICS_CONSUMERS: &str = "topology.metrics.consumer.register";
+/// The most inputs of consumers of metrics, each of which reads from each component.
+const CONSUMED_MAX: usize = 1_000_000;
 
 /// The time-out of messages in a configuration, in seconds; 30 when it is not set. It is also how long a kill or rebalance
 /// waits that does not say how long.
@@ -128,7 +130,14 @@ fn add_metrics_consumers(conf: &Conf, system: &mut StormTopology) -> Result<(), 
     let shuffle = || Grouping::Shuffle(NullStruct::default());
     let inputs: BTreeMap<_, _> = sources.map(|id| (source(id, METRICS_STREAM), shuffle())).collect();
     let mut occurrences = BTreeMap::<&str, usize>::new();
-    for consumer in conf::list(conf, METRICS_CONSUMERS)? {
+    let consumers = conf::list(conf, METRICS_CONSUMERS)?;
+    if consumers.len().saturating_mul(inputs.len()) > CONSUMED_MAX {
+        let (consumers, components) = (consumers.len(), inputs.len());
+        return Err(Refusal::invalid(format!(
+            "{METRICS_CONSUMERS} has {consumers} consumers, too many for a topology of {components} components"
+        )));
+    }
+    for consumer in consumers {
         let Some(consumer) = consumer.as_object() else {
             let kind = conf::kind(consumer);
             return Err(Refusal::invalid(format!(

@@ -146,8 +146,10 @@ pub fn transition(
         (Active | Inactive | Rebalancing | Killed, Action::Kill { wait_secs }) => {
             kill(base, wait_secs.unwrap_or(message_timeout_secs))
         }
-        (Killed | Rebalancing, Action::GainLeadership) => {
-            Transition { base: None, effect: wait(base, message_timeout_secs) }
+        (_, Action::GainLeadership) => {
+            let pending = pending(base, message_timeout_secs);
+            let effect = pending.map_or(Effect::Nothing, |(action, secs)| Effect::Wait { action, secs });
+            Transition { base: None, effect }
         }
         (Killed, Action::Remove) => Transition { base: None, effect: Effect::Remove },
         (Rebalancing, Action::DoRebalance) => do_rebalance(base),
@@ -199,17 +201,20 @@ fn do_rebalance(base: &StormBase) -> Transition {
     Transition { base: Some(changed(base, changes)), effect: Effect::Rebalance(Box::new(options)) }
 }
 
-/// The whole wait of what a base is waiting for.
-fn wait(base: &StormBase, message_timeout_secs: i32) -> Effect {
-    let (action, wait_secs) = match (base.status, &base.topology_action_options) {
-        (TopologyStatus::Killed, Some(TopologyActionOptions::KillOptions(options))) => {
-            (DelayedAction::Remove, options.wait_secs)
-        }
-        (TopologyStatus::Killed, _) => (DelayedAction::Remove, None),
-        (_, Some(TopologyActionOptions::RebalanceOptions(options))) => (DelayedAction::DoRebalance, options.wait_secs),
-        (_, _) => (DelayedAction::DoRebalance, None),
+/// What a base is waiting for, and for how long in seconds; `None` when it waits for nothing. When the wait began is not
+/// known, so that it is the whole wait, also for a leader that comes in the middle of it.
+pub fn pending(base: &StormBase, message_timeout_secs: i32) -> Option<(DelayedAction, u32)> {
+    let action = match base.status {
+        TopologyStatus::Killed => DelayedAction::Remove,
+        TopologyStatus::Rebalancing => DelayedAction::DoRebalance,
+        _ => return None,
     };
-    Effect::Wait { action, secs: seconds(wait_secs.unwrap_or(message_timeout_secs)) }
+    let wait_secs = match (action, &base.topology_action_options) {
+        (DelayedAction::Remove, Some(TopologyActionOptions::KillOptions(options))) => options.wait_secs,
+        (DelayedAction::DoRebalance, Some(TopologyActionOptions::RebalanceOptions(options))) => options.wait_secs,
+        _ => None,
+    };
+    Some((action, seconds(wait_secs.unwrap_or(message_timeout_secs))))
 }
 
 fn seconds(wait_secs: i32) -> u32 {

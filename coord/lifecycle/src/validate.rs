@@ -20,6 +20,7 @@ use crate::conf::{self, Conf};
 use crate::system::components;
 
 pub use structure::structure;
+pub(crate) use values::faults;
 pub use values::values;
 
 /// The most workers that a topology may ask for; no limit when it is not set.

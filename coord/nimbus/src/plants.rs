@@ -19,7 +19,7 @@ pub struct Plants {
     /// A new leader does not look for what is being waited for.
     #[cfg(feature = "planted-bugs")]
     pub pending_rebalance_lost: bool,
-    /// A round passes over the first assignment that it reads, so that its slots count as free.
+    /// A round passes over the first topology that runs, so that its slots count as free.
     #[cfg(feature = "planted-bugs")]
     pub slot_given_twice: bool,
 }

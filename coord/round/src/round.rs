@@ -196,14 +196,12 @@ pub fn round(input: &Round<'_>, scheduler: &mut dyn Scheduler) -> Outcome {
     let mut cluster = plan.cluster();
     scheduler.schedule(&mut cluster);
 
-    let first = plan.left_alone.len();
-    let indices: Vec<TopologyIndex> = cluster.topologies().skip(first).collect();
     let after: Vec<_> = plan
         .scheduled
         .iter()
-        .zip(&indices)
+        .zip(cluster.topologies())
         .map(|(scheduled, index)| {
-            let mut slots = cluster.assignment(*index).clone();
+            let mut slots = cluster.assignment(index).clone();
             slots.extend(scheduled.pinned.iter().map(|(executor, slot)| (*executor, slot.clone())));
             slots
         })
@@ -228,27 +226,28 @@ pub fn round(input: &Round<'_>, scheduler: &mut dyn Scheduler) -> Outcome {
     }
 
     let cluster = plan.cluster_after(cluster, &after);
+    let gave_up = plan.dead_slots().any(|slot| input.supervisors.offer(&slot.node_id).is_some());
     let mut reports = plan.left_alone_reports();
-    for ((scheduled, index), slots) in plan.scheduled.iter().zip(&indices).zip(&after) {
+    let indices = cluster.topologies().skip(plan.left_alone.len());
+    for ((scheduled, index), slots) in plan.scheduled.iter().zip(indices).zip(&after) {
         let is_written = writes.iter().rev().find(|write| write.topology == *scheduled.id);
         let version = match is_written {
             Some(write) => write.assignment.version,
             None => scheduled.stored.as_ref().and_then(|(assignment, _)| assignment.version),
         };
-        let report = Report { version, ..report(&plan, scheduled, &cluster, *index, slots.len()) };
+        let report = Report { version, ..report(scheduled, &cluster, index, slots.len(), gave_up) };
         reports.insert(scheduled.id.clone(), report);
     }
     Outcome { writes, reports, cluster }
 }
 
-fn report(plan: &Plan<'_>, of: &Scheduled<'_>, cluster: &Cluster, index: TopologyIndex, assigned: usize) -> Report {
+fn report(of: &Scheduled<'_>, cluster: &Cluster, index: TopologyIndex, assigned: usize, gave_up: bool) -> Report {
     let wanted_worker_count = of.executors.components.len().min(of.worker_count as usize);
     let worker_count = cluster.slots(index).len();
     let is_short = worker_count < wanted_worker_count || assigned < of.executors.components.len();
-    let given_up = plan.dead_slots().any(|slot| cluster.supervisors().iter().any(|there| there.id == slot.node_id));
     let shortage = || match cluster.available_slot_count() {
         _ if cluster.supervisors().is_empty() => Shortage::NoSupervisor,
-        0 if !given_up => Shortage::NoFreeSlot,
+        0 if !gave_up => Shortage::NoFreeSlot,
         _ => Shortage::NextRound,
     };
     Report {

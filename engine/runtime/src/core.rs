@@ -42,6 +42,7 @@ mod spout_rebuild;
 pub(crate) mod spout_task;
 pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod together;
 pub(crate) mod tracker;
 pub(crate) mod transfer;
 mod turn;

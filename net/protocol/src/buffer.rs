@@ -77,6 +77,16 @@ impl ReceiveBuffer {
         Ok(Some((header, &self.bytes[from..to])))
     }
 
+    /// Takes back that the unit that came last from [`ReceiveBuffer::next_unit`] was taken: it comes again.
+    ///
+    /// # Panics
+    /// If it is not `header`'s: no unit that ends where reading stands can be so long.
+    pub fn put_back(&mut self, header: &Header) {
+        let length = header.length as usize;
+        assert!(length <= self.start, "a unit is put back that was not taken");
+        self.start -= length;
+    }
+
     /// Bytes that were received and not taken as units.
     pub fn unread(&self) -> &[u8] {
         &self.bytes[self.start..self.end]

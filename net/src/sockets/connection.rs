@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use ringstorm_protocol::unit::Header;
+use ringstorm_protocol::unit::{Header, Kind};
 use ringstorm_protocol::{Arrival, ReceiveBuffer, Session};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -262,18 +262,26 @@ impl Connection {
         if result < 0 { retry_or_lose(result) } else { Ok(()) }
     }
 
-    /// Hands on the whole units that came.
+    /// Hands on the whole units that came, up to the first whose assignment is newer than `newest_version`. Returns the
+    /// version of that one, which waits.
     pub(super) fn read(
         &mut self,
+        newest_version: i64,
         session: &mut Session,
         counts: &mut PeerCounts,
         mut deliver: impl FnMut(&Header, &[u8]) -> Result<(), String>,
         free: &mut impl FnMut(Vec<u8>),
-    ) -> Result<(), Lost> {
+    ) -> Result<Option<i64>, Lost> {
         if self.is_receiving || !std::mem::take(&mut self.has_unread) {
-            return Ok(());
+            return Ok(None);
         }
         while let Some((header, unit)) = self.received.next_unit()? {
+            if header.assignment_version > newest_version && matches!(header.kind, Kind::Frame | Kind::Control) {
+                self.received.put_back(&header);
+                self.has_unread = true;
+                self.cool();
+                return Ok(Some(header.assignment_version));
+            }
             match session.arrived(&header, &mut *free)? {
                 Arrival::Deliver => {
                     counts.count_received(header.kind, unit);
@@ -283,7 +291,7 @@ impl Connection {
                 Arrival::Duplicate | Arrival::Settled => {}
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

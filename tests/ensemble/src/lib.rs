@@ -1,8 +1,8 @@
 //! A real ZooKeeper ensemble for tests.
 //!
 //! [`Ensemble`] runs members as processes of the test's own, on free loopback ports, with everything in a temporary
-//! folder; nothing is installed and no root is needed. Members can be killed, paused and started again. A [`Link`] stands
-//! between a client and a member, or several, and can be cut or made silent.
+//! folder; nothing is installed and no root is needed. Members can be killed, paused, started again, and parted from each
+//! other. A [`Link`] stands between a client and a member, or several, and can be cut or made silent.
 //!
 //! ZooKeeper is Debian's package `zookeeper`. Where it or Java is missing, [`Ensemble::start_or_skip`] says so and gives
 //! nothing; with `RINGSTORM_REQUIRE_ZOOKEEPER` set, as in `.ci/run`, that is a failure.
@@ -10,6 +10,7 @@
 //! Threading: an ensemble belongs to one thread at a time; links have threads of their own. Errors: a harness that cannot
 //! do what it is asked panics, and says what it saw.
 
+mod between;
 mod link;
 mod member;
 
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use between::Between;
 use member::Member;
 
 /// Set where a skip is a failure.
@@ -47,6 +49,7 @@ pub struct Ensemble {
     // Members go before their folder.
     members: Vec<Member>,
     clients: Vec<SocketAddr>,
+    between: Option<Between>,
     _sweeper: Child,
     folder: tempfile::TempDir,
 }
@@ -57,8 +60,20 @@ impl Ensemble {
     /// # Panics
     /// It is not installed and must be, or it does not start.
     pub fn start_or_skip(count: usize) -> Option<Self> {
+        Self::started(count, false)
+    }
+
+    /// As [`Self::start_or_skip`], with members that can be [parted](Self::part).
+    ///
+    /// # Panics
+    /// As [`Self::start_or_skip`].
+    pub fn start_partible_or_skip(count: usize) -> Option<Self> {
+        Self::started(count, true)
+    }
+
+    fn started(count: usize, is_partible: bool) -> Option<Self> {
         match class_path() {
-            Ok(class_path) => Some(Self::start(count, &class_path)),
+            Ok(class_path) => Some(Self::start(count, is_partible, &class_path)),
             Err(why) => {
                 assert!(std::env::var_os(REQUIRED).is_none(), "{REQUIRED} is set, but {why}");
                 // Not by a macro, whose output the test harness keeps to itself when tests pass.
@@ -68,15 +83,20 @@ impl Ensemble {
         }
     }
 
-    fn start(count: usize, class_path: &str) -> Self {
+    fn start(count: usize, is_partible: bool, class_path: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let ports = free_ports(3 * count);
         let ports: Vec<&[u16]> = ports.chunks(3).collect();
-        let servers = ports
-            .iter()
-            .enumerate()
-            .map(|(index, ports)| format!("server.{}=127.0.0.1:{}:{}:participant\n", index + 1, ports[1], ports[2]));
-        let servers: String = servers.collect();
+        // For the quorum, for elections.
+        let of_members: Vec<[u16; 2]> = ports.iter().map(|ports| [ports[1], ports[2]]).collect();
+        let between = is_partible.then(|| Between::new(&of_members));
+        let servers = |of: usize| -> String {
+            let server = |(index, ports): (usize, &[u16; 2])| {
+                let [quorum, election] = between.as_ref().map_or(*ports, |between| between.ports(of, index, *ports));
+                format!("server.{}=127.0.0.1:{quorum}:{election}:participant\n", index + 1)
+            };
+            of_members.iter().enumerate().map(server).collect()
+        };
         let conf = folder.path().join("conf");
         write(&conf.join("log4j.properties"), LOGGING);
         let mut members = Vec::new();
@@ -85,12 +105,15 @@ impl Ensemble {
             let data = home.join("data");
             write(&data.join("myid"), &format!("{}\n", index + 1));
             let settings = home.join("zoo.cfg");
-            write(&settings, &member_settings(&data, ports[0], if count > 1 { &servers } else { "" }));
+            write(
+                &settings,
+                &member_settings(&data, ports[0], &if count > 1 { servers(index) } else { String::new() }),
+            );
             members.push(Member::new(&home, &format!("{}:{class_path}", conf.display()), &settings));
         }
         let client = |ports: &&[u16]| SocketAddr::from((Ipv4Addr::LOCALHOST, ports[0]));
         let clients = ports.iter().map(client).collect();
-        let mut ensemble = Self { members, clients, _sweeper: sweeper(folder.path()), folder };
+        let mut ensemble = Self { members, clients, between, _sweeper: sweeper(folder.path()), folder };
         (0..count).for_each(|index| ensemble.members[index].start());
         ensemble.wait_until_serving(&(0..count).collect::<Vec<_>>());
         ensemble
@@ -141,6 +164,35 @@ impl Ensemble {
     /// Lets a member that was paused go on.
     pub fn resume(&self, index: usize) {
         self.members[index].resume();
+    }
+
+    /// Parts some members from the others: nothing passes between the two sides until [`Self::join`]. Clients still reach
+    /// all of them.
+    ///
+    /// # Panics
+    /// The ensemble was not made for it.
+    pub fn part(&self, some: &[usize]) {
+        self.between().part(|member| some.contains(&member));
+    }
+
+    /// As [`Self::part`], each from every other.
+    ///
+    /// # Panics
+    /// As [`Self::part`].
+    pub fn part_all(&self) {
+        (0..self.len()).for_each(|index| self.part(&[index]));
+    }
+
+    /// Joins all members again.
+    ///
+    /// # Panics
+    /// As [`Self::part`].
+    pub fn join(&self) {
+        self.between().join();
+    }
+
+    fn between(&self) -> &Between {
+        self.between.as_ref().expect("an ensemble that is parted was made for it")
     }
 
     /// Which member leads.

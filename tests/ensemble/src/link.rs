@@ -1,6 +1,6 @@
 //! What lies between a client and members, and can break.
 //!
-//! Invariants: while a link is open it changes no byte. Threading: a thread for each member accepts, two carry each
+//! Invariants: while a link is open it changes no byte, but for an address that it was told to replace. Threading: a thread for each member accepts, two carry each
 //! connection; they end with the link or the connection. Errors: those of either side end a connection.
 
 use std::io::{Read as _, Write as _};
@@ -31,6 +31,8 @@ struct State {
     /// Nothing passes from members to clients.
     holds_answers: bool,
     is_over: bool,
+    /// An address in the first bytes of a client, and what a member is told instead; of the same length.
+    replaced: Option<(String, String)>,
     /// How many connections have something that may not pass to members.
     held_requests: usize,
     /// Both ends of every connection, to shut them down.
@@ -62,6 +64,13 @@ impl Link {
         &self.addresses
     }
 
+    /// From now on replaces an address where a client names it in the first bytes of a connection.
+    pub(crate) fn replace(&self, address: SocketAddr, by: SocketAddr) {
+        let (address, by) = (address.to_string(), by.to_string());
+        assert_eq!(address.len(), by.len(), "{by} is to take the place of {address} in a message of fixed length");
+        self.line.change(|state| state.replaced = Some((address, by)));
+    }
+
     /// Breaks all connections, and every new one at once, until [`Self::heal`].
     pub fn cut(&self) {
         self.line.change(|state| {
@@ -81,6 +90,12 @@ impl Link {
     /// As [`Self::silence`], for the way from members to clients only: what clients ask for is done.
     pub fn silence_answers(&self) {
         self.line.change(|state| state.holds_answers = true);
+    }
+
+    /// Whether it carries nothing either way.
+    pub(crate) fn is_silent(&self) -> bool {
+        let state = self.line.lock();
+        state.holds_requests && state.holds_answers
     }
 
     /// Waits until a client has sent something that is held; false when it has not within the limit.
@@ -181,10 +196,17 @@ fn accept(listener: &TcpListener, member: SocketAddr, line: &Arc<Line>) {
 
 fn carry(mut from: TcpStream, mut to: TcpStream, line: &Line, way: Way) {
     let mut buffer = vec![0; 64 << 10];
+    let mut replaced = line.lock().replaced.clone().filter(|_| way == Way::Requests);
     loop {
         let count = from.read(&mut buffer).unwrap_or(0);
         if count > 0 {
             line.pass(way);
+        }
+        if let Some((address, by)) = replaced.take() {
+            let named = buffer[..count].windows(address.len()).position(|bytes| bytes == address.as_bytes());
+            if let Some(at) = named {
+                buffer[at..at + by.len()].copy_from_slice(by.as_bytes());
+            }
         }
         if count == 0 || to.write_all(&buffer[..count]).is_err() {
             break;

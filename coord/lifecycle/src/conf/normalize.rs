@@ -103,6 +103,17 @@ pub fn component_tasks(total: &Conf, id: &str, common: &ComponentCommon) -> Resu
     Ok(value(TOPOLOGY_MAX_TASK_PARALLELISM)?.map_or(tasks, |limit| tasks.min(limit)))
 }
 
+/// Whether the functions above can read the configuration of a component.
+///
+/// # Errors
+/// [`Refusal::Invalid`]: they cannot.
+pub(crate) fn check_component(id: &str, common: &ComponentCommon) -> Result<(), Refusal> {
+    let conf = of_component(id, common)?;
+    add_decorators(&mut BTreeSet::new(), &conf)?;
+    add_serializers(&mut BTreeMap::new(), &conf)?;
+    component_tasks(&Conf::new(), id, common).map(drop)
+}
+
 fn value(conf: &Conf, key: &str) -> Value {
     conf.get(key).cloned().unwrap_or_default()
 }

@@ -26,21 +26,28 @@ static CHECKS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(||
 
 /// What is wrong with the values of a configuration. Keys that nobody knows may hold anything, as in Storm.
 pub fn values(conf: &Conf) -> Vec<String> {
-    let mut reasons = Vec::new();
+    faults(conf).into_iter().map(|(_, reason)| reason).collect()
+}
+
+/// Keys whose values are wrong, and what is wrong with them.
+pub(crate) fn faults(conf: &Conf) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
     let mut rest = Conf::new();
     for (key, value) in conf {
         let checks = CHECKS.get(key.as_str()).copied().unwrap_or_default();
         match checks.split_whitespace().find_map(|check| fault(check, key, value)) {
-            Some(reason) => reasons.push(reason),
+            Some(reason) => faults.push((key.clone(), reason)),
             None => {
                 rest.insert(key.clone(), value.clone());
             }
         }
     }
     let read = Config::from_json(Value::Object(rest), &Origin::TOPOLOGY);
-    let errors = read.map_or_else(|error| vec![error], |config| config.check_values());
-    reasons.extend(errors.iter().map(ConfigError::to_string));
-    reasons
+    for error in read.map_or_else(|error| vec![error], |config| config.check_values()) {
+        let key = if let ConfigError::BadValue { key, .. } = &error { key.clone() } else { String::new() };
+        faults.push((key, error.to_string()));
+    }
+    faults
 }
 
 /// What one of Storm's checks finds.
@@ -71,6 +78,8 @@ fn fault(check: &str, key: &str, value: &Value) -> Option<String> {
         "map-of-texts" => map_of(Value::is_string, "java.lang.String", key, value),
         "map-of-numbers" => map_of(Value::is_number, "java.lang.Number", key, value),
         "kryo" => kryo(key, value),
+        "objects" => objects(key, value, object_fault),
+        "consumers" => objects(key, value, consumer_fault),
         _ => one_of(check.strip_prefix("one-of:")?, key, value),
     }
 }
@@ -110,6 +119,32 @@ fn kryo(key: &str, value: &Value) -> Option<String> {
     };
     let is_right = list.iter().all(is_entry);
     (!is_right).then(|| format!("Each element of the list {key} must be a String or a Map of Strings"))
+}
+
+/// A list of objects, each with a class of Java and maybe more.
+fn objects(key: &str, value: &Value, entry_fault: fn(&str, &Value) -> Option<String>) -> Option<String> {
+    let Some(list) = value.as_array() else {
+        return of_type(false, "interface java.lang.Iterable", key, value);
+    };
+    let name = format!("{key} list entry");
+    list.iter().filter(|entry| !entry.is_null()).find_map(|entry| entry_fault(&name, entry))
+}
+
+fn object_fault(name: &str, entry: &Value) -> Option<String> {
+    let Some(object) = entry.as_object() else {
+        return of_type(false, "interface java.util.Map", name, entry);
+    };
+    match object.get("class") {
+        None => Some(format!("Field {name} must have map entry with key: class")),
+        Some(class) => of_type(class.is_string() || class.is_null(), "class java.lang.String", name, class),
+    }
+}
+
+fn consumer_fault(name: &str, entry: &Value) -> Option<String> {
+    object_fault(name, entry).or_else(|| match entry.get("parallelism.hint") {
+        None => Some(format!("Field {name} must have map entry with key: parallelism.hint")),
+        Some(hint) => fault("int", name, hint),
+    })
 }
 
 fn one_of(accepted: &str, key: &str, value: &Value) -> Option<String> {

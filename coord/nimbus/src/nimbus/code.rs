@@ -129,14 +129,12 @@ impl Code {
         }
     }
 
-    /// A content that was stored and is listed in the tree.
-    pub(super) fn take_listed(&mut self, blob: HeldBlob) {
-        self.take(blob, Listed::Yes);
-    }
-
-    /// A content that was stored, of which the tree is told next.
-    pub(super) fn take_stored(&mut self, blob: HeldBlob) {
-        self.take(blob, Listed::NotYet);
+    /// The tree says that a content is held.
+    pub(super) fn is_listed(&mut self, key: &NodeName, number: u32) {
+        let held = self.held.as_mut().and_then(|held| held.get_mut(key));
+        if let Some(held) = held.filter(|held| held.number == number) {
+            held.listed = Listed::Yes;
+        }
     }
 
     /// Something that should have been removed and is there yet.
@@ -206,6 +204,9 @@ impl Nimbus {
         if !self.presence.is_there() || self.code.is_unknown() {
             // Asked again once both are so.
             (self.code.at, self.code.all_at) = (None, None);
+            for fetch in self.code.fetches.values_mut() {
+                fetch.at = None;
+            }
             return;
         }
         let now = self.now.moment;
@@ -285,10 +286,7 @@ impl Nimbus {
             CodeSaid::Released { key, result: Err(trouble) } => self.cannot_list(key, &trouble),
             CodeSaid::Listed { key, number, result } => match result {
                 Ok(()) => {
-                    let held = self.code.held.as_mut().and_then(|held| held.get_mut(&key));
-                    if let Some(held) = held.filter(|held| held.number == number) {
-                        held.listed = Listed::Yes;
-                    }
+                    self.code.is_listed(&key, number);
                     self.survey();
                 }
                 Err(trouble) => self.cannot_list(key, &trouble),

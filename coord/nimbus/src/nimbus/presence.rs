@@ -48,7 +48,7 @@ enum State {
 pub(super) enum PresenceSaid {
     Root(Result<RootUse, Trouble>),
     Prepared(Result<(), Trouble>),
-    Announced { name: NodeName, result: Result<Announced<NimbusSummary>, Trouble> },
+    Announced { name: NodeName, result: Result<Box<Announced<NimbusSummary>>, Trouble> },
     Listed(Result<Listing<(NodeName, NimbusSummary)>, Trouble>),
 }
 
@@ -130,7 +130,7 @@ impl Nimbus {
             tls_port: Some(address.tls_port().into()),
         };
         self.say(|tree| async move {
-            let result = tree.announce_nimbus(session, &name, &summary, replaces).await;
+            let result = tree.announce_nimbus(session, &name, &summary, replaces).await.map(Box::new);
             Said::Presence(PresenceSaid::Announced { name, result })
         });
     }
@@ -150,17 +150,7 @@ impl Nimbus {
                 self.advance_presence(State::Ours);
             }
             PresenceSaid::Prepared(Ok(())) => self.advance_presence(State::Prepared),
-            PresenceSaid::Announced { name, result: Ok(Announced::Ours) } => {
-                self.note(format_args!("this nimbus lives as nimbuses/{name}"));
-                self.presence.name = Some(name);
-                self.presence.state = State::There;
-                self.presence.troubles = 0;
-                self.presence.at = Some(self.now.moment + self.settings.monitor_period);
-                self.begin_to_serve();
-            }
-            PresenceSaid::Announced { name, result: Ok(Announced::Held { record, stat }) } => {
-                self.go_beside(&name, record, stat.owner);
-            }
+            PresenceSaid::Announced { name, result: Ok(announced) } => self.take_announced(name, *announced),
             PresenceSaid::Listed(Ok(listing)) => {
                 let name = self.presence.name.as_ref();
                 let is_listed = listing.found.iter().any(|(found, _)| Some(found) == name);
@@ -184,6 +174,20 @@ impl Nimbus {
                 self.presence.at = Some(self.now.moment + self.settings.pause(self.presence.troubles));
                 self.note(format_args!("this nimbus cannot say yet that it lives: {trouble}"));
             }
+        }
+    }
+
+    fn take_announced(&mut self, name: NodeName, announced: Announced<NimbusSummary>) {
+        match announced {
+            Announced::Ours => {
+                self.note(format_args!("this nimbus lives as nimbuses/{name}"));
+                self.presence.name = Some(name);
+                self.presence.state = State::There;
+                self.presence.troubles = 0;
+                self.presence.at = Some(self.now.moment + self.settings.monitor_period);
+                self.begin_to_serve();
+            }
+            Announced::Held { record, stat } => self.go_beside(&name, record, stat.owner),
         }
     }
 

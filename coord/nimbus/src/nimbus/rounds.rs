@@ -28,7 +28,7 @@ use super::said::TermSaid;
 use crate::interface::Conf;
 pub(super) use talks::Beating;
 use talks::{RoundRead, read, read_beats, write_all};
-use view::{executors, named, slots, together, words};
+use view::{executors, forget_first, named, slots, together, words};
 
 const WORKER_TIMEOUT: &str = "topology.worker.timeout.secs";
 
@@ -219,7 +219,7 @@ impl Nimbus {
         }
         let mut topologies = together(&read, rounds, &confs, from_scratch.as_ref());
         if plants.slot_given_twice() {
-            topologies.pop_first();
+            forget_first(&mut topologies);
         }
         let input = Round {
             now,
@@ -347,7 +347,11 @@ impl Nimbus {
                 let verdict = rounds.beats.verdict(topology, slot, &rounds.supervisors, None);
                 let slot = (topology.clone(), slot.clone());
                 let is_dead = matches!(verdict, Verdict::Dead(_));
-                is_news |= if is_dead { rounds.dead.insert(slot) } else { rounds.dead.remove(&slot) && false };
+                if !is_dead {
+                    rounds.dead.remove(&slot);
+                } else if rounds.dead.insert(slot) {
+                    is_news = true;
+                }
             }
         }
         if is_news {

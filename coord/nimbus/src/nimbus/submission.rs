@@ -230,8 +230,8 @@ impl Nimbus {
             (SubmissionSaid::Checked(Ok(names)), _) => self.take_names(&names),
             (SubmissionSaid::Numbered(Ok(numbers)), Step::Number(taken)) => self.go_to(Step::Store(taken, numbers)),
             (SubmissionSaid::Held(Ok(())), Step::Hold(taken, numbers)) => {
-                for blob in contents(&taken, numbers) {
-                    self.take_own_content(blob);
+                for (blob, number) in numbered(numbers) {
+                    self.code.is_listed(&blob_key(&taken.topology, blob), number);
                 }
                 self.go_to(Step::Replicate { taken, since: now });
             }
@@ -313,9 +313,13 @@ impl Nimbus {
         };
         match result {
             Ok(()) => {
-                // Known from now on, so that it is removed some day if nothing comes of it.
-                for blob in contents(&taken, numbers) {
-                    self.code.take_stored(blob);
+                for (blob, number) in numbered(numbers) {
+                    let content = match blob {
+                        TopologyBlob::Jar => Content::Opaque,
+                        TopologyBlob::Code => Content::Code(Arc::clone(&taken.code)),
+                        TopologyBlob::Conf => Content::Conf(Arc::clone(&taken.conf)),
+                    };
+                    self.take_own_content(HeldBlob { key: blob_key(&taken.topology, blob), number, content });
                 }
                 self.go_to(Step::Hold(taken, numbers));
             }
@@ -358,16 +362,4 @@ const STORE_TRIES: u32 = 3;
 
 fn numbered(numbers: BlobNumbers) -> [(TopologyBlob, u32); 3] {
     [(TopologyBlob::Jar, numbers.jar), (TopologyBlob::Code, numbers.code), (TopologyBlob::Conf, numbers.conf)]
-}
-
-/// The contents that are stored of a topology.
-fn contents(taken: &Taken, numbers: BlobNumbers) -> impl Iterator<Item = HeldBlob> {
-    numbered(numbers).into_iter().map(|(blob, number)| {
-        let content = match blob {
-            TopologyBlob::Jar => Content::Opaque,
-            TopologyBlob::Code => Content::Code(Arc::clone(&taken.code)),
-            TopologyBlob::Conf => Content::Conf(Arc::clone(&taken.conf)),
-        };
-        HeldBlob { key: blob_key(&taken.topology, blob), number, content }
-    })
 }

@@ -81,15 +81,8 @@ impl Chaos {
         let index = usize::try_from(self.random.below(3)).unwrap();
         let topology = self.random.of(&NAMES);
         let is_running = self.world.is_running(index);
-        match self.random.below(23) {
-            0..=3 => {
-                self.tokens += 1;
-                let token = format!("token-{}", self.tokens);
-                let request = Request::Submit(Box::new(submission(topology, &token, 2)));
-                let id = self.world.ask(index, request);
-                let starts = self.world.daemons[index].starts;
-                self.asked.insert(id, (token, index, starts));
-            }
+        match self.random.below(24) {
+            0..=3 => self.submit(index, topology),
             4 => {
                 self.killed.insert(topology.to_owned());
                 let wait_secs = i32::try_from(self.random.below(10)).unwrap();
@@ -111,12 +104,10 @@ impl Chaos {
             9 if is_running => self.world.crash(index),
             10 => self.world.revive(),
             11 if is_running => self.world.store(index).disconnect(),
-            12 if is_running => {
-                // One that is over stays so until it is opened again.
-                if self.world.store(index).reconnect(0).is_err() {
-                    self.world.store(index).expire();
-                    self.world.store(index).reopen(0);
-                }
+            // One that is over stays so until it is opened again.
+            12 if is_running && self.world.store(index).reconnect(0).is_err() => {
+                self.world.store(index).expire();
+                self.world.store(index).reopen(0);
             }
             13 if is_running => {
                 self.world.store(index).expire();
@@ -124,8 +115,10 @@ impl Chaos {
             }
             14 | 15 if is_running => {
                 let loss = self.random.of(&[Loss::BeforeItWasDone, Loss::AfterItWasDone]);
-                let after = usize::try_from(self.random.below(8)).unwrap();
+                let after = usize::try_from(self.random.below(24)).unwrap();
+                let index = self.world.leader().unwrap_or(index);
                 self.world.lose_after(index, after, loss);
+                self.submit(index, topology);
             }
             16 if is_running => {
                 let holds = self.random.below(2) == 0;
@@ -147,14 +140,30 @@ impl Chaos {
                 }
             }
             19 | 20 => {
-                self.world.daemons[index].fails_read = Some(usize::try_from(self.random.below(40)).unwrap());
+                self.world.daemons[index].fails_reads = self.random.of(&[None, Some(7), Some(23), Some(61)]);
             }
             21 => self.world.delete_first_place(),
+            22 | 23 => {
+                if let Some(leader) = self.world.leader() {
+                    let after = usize::try_from(self.random.below(20)).unwrap();
+                    self.world.daemons[leader].deposed_after = Some(after);
+                    self.submit(leader, topology);
+                }
+            }
             _ => {}
         }
         let pause = Duration::from_millis(self.random.of(&[0, 10, 300, 2_000, 15_000]));
         self.world.run_for(pause);
         self.hear();
+    }
+
+    fn submit(&mut self, index: usize, topology: &str) {
+        self.tokens += 1;
+        let token = format!("token-{}", self.tokens);
+        let request = Request::Submit(Box::new(submission(topology, &token, 2)));
+        let id = self.world.ask(index, request);
+        let starts = self.world.daemons[index].starts;
+        self.asked.insert(id, (token, index, starts));
     }
 
     fn come_back(&mut self, supervisor: &'static str) {
@@ -263,7 +272,7 @@ fn run(seed: u64, plant: fn(&mut World)) {
 
 #[test]
 fn whatever_happens_promises_are_kept_and_in_the_end_all_is_well() {
-    let count = std::env::var("RINGSTORM_CHAOS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let count = std::env::var("RINGSTORM_CHAOS_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let first = std::env::var("RINGSTORM_CHAOS_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     for seed in first..first + count {
         let result = std::panic::catch_unwind(|| run(seed, |_| ()));

@@ -126,3 +126,21 @@ fn the_node_of_a_blob_that_somebody_deleted_is_made_again() {
     world.run_secs(600);
     assert_eq!(keys(&world, 0).len(), 3);
 }
+
+#[test]
+fn a_submission_that_waits_for_its_code_to_be_held_holds_up_nobody() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    world.answer(leader, submit("words", "t")).unwrap();
+    world.run_secs(5);
+    world.store(1 - leader).hold_watches(true);
+    let id = world.ask(leader, submit("others", "u"));
+    world.run_secs(1);
+    assert_eq!(world.answer(leader, kill("words", Some(1))), Ok(Reply::Done));
+    world.run_secs(5);
+    assert!(world.bases().is_empty() && world.assignments().is_empty());
+    assert!(!world.replies.contains_key(&id));
+    // Nobody waits for ever.
+    world.run_secs(60);
+    assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))));
+}

@@ -4,6 +4,9 @@
 //! from one moment at which somebody has something to do to the next. After each step it is looked at that no slot belongs
 //! to two topologies.
 
+mod doing;
+mod tree;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -11,20 +14,16 @@ use ringstorm_control::machine::Machine;
 use ringstorm_control::talks::FromStore;
 use ringstorm_control::tickets::Tickets;
 use ringstorm_control::time::{Moment, Now};
-use ringstorm_nimbus::interface::{
-    CodeEvent, CodeFailure, CodeRequest, CodeTask, Content, HeldBlob, Refusal, Reply, Request, RequestId,
-};
-use ringstorm_nimbus::{Identity, Nimbus, NimbusEffect, NimbusInput, NimbusSettings};
-use ringstorm_records::payload::{self, NimbusAddress};
-use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, StormBase, SupervisorInfo};
-use ringstorm_records::znode::{Node, NodeName, Root, Slot};
-use ringstorm_store::cluster::{Cluster, ClusterAcls, Tree};
+use ringstorm_nimbus::interface::{CodeEvent, HeldBlob, Refusal, Reply, Request, RequestId};
+use ringstorm_nimbus::{Identity, Nimbus, NimbusInput, NimbusSettings};
+use ringstorm_records::payload::NimbusAddress;
+use ringstorm_records::znode::{NodeName, Root};
+use ringstorm_store::cluster::{Cluster, ClusterAcls};
 use ringstorm_store::memory::{Ensemble, Loss, MemoryStore, SharedEnsemble};
-use ringstorm_store::operation::Operation;
-use ringstorm_store::outcome::{Doubt, Outcome};
-use ringstorm_store::path::ZnodePath;
-use ringstorm_store::procedure::Step;
 use ringstorm_store::store::{Event, SessionEvent, SessionId, Store};
+
+use doing::delete_first_place;
+pub(crate) use tree::slots;
 
 /// When the world begins, by the time of day.
 const BEGINNING_SECS: u64 = 1_795_972_824;
@@ -60,8 +59,11 @@ pub(crate) struct Daemon {
     crashes_after: Option<usize>,
     /// After how many writes the outcome of one is lost, and how.
     loses: Option<(usize, Loss)>,
-    /// After how many reads one fails.
-    pub(crate) fails_read: Option<usize>,
+    /// Every how manieth read fails.
+    pub(crate) fails_reads: Option<usize>,
+    reads: usize,
+    /// After how many writes its place is deleted without its hearing of it.
+    pub(crate) deposed_after: Option<usize>,
     /// How many writes it asked for.
     pub(crate) writes: usize,
 }
@@ -71,7 +73,8 @@ impl Daemon {
     pub(crate) fn calm_down(&mut self) {
         self.crashes_after = None;
         self.loses = None;
-        self.fails_read = None;
+        self.fails_reads = None;
+        self.deposed_after = None;
     }
 }
 
@@ -113,7 +116,9 @@ impl World {
             has_uploads: true,
             crashes_after: None,
             loses: None,
-            fails_read: None,
+            fails_reads: None,
+            reads: 0,
+            deposed_after: None,
             writes: 0,
         };
         let mut world = Self {
@@ -274,14 +279,7 @@ impl World {
 
     /// Somebody deletes the place of whoever is first in the queue.
     pub(crate) fn delete_first_place(&mut self) {
-        let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
-        let places = self.paths().into_iter().filter(|path| path.starts_with("/storm/leader-lock/"));
-        if let Some(first) = places.min_by_key(|path| number(path)) {
-            let (observer, path) = (self.observer, ZnodePath::new(&first).unwrap());
-            self.ensemble.with(|ensemble| {
-                let _ = ensemble.perform(observer, &Operation::delete(path));
-            });
-        }
+        delete_first_place(&self.ensemble, self.observer);
     }
 
     /// Lets time go on.
@@ -350,255 +348,8 @@ impl World {
         }
     }
 
-    fn perform(&mut self, index: usize, effects: Vec<NimbusEffect>) {
-        for effect in effects {
-            let daemon = &mut self.daemons[index];
-            let Some(running) = &mut daemon.running else { return };
-            match effect {
-                NimbusEffect::Store(asked) => {
-                    let is_write = asked.operation.is_write();
-                    match &mut daemon.loses {
-                        Some((0, loss)) if is_write => {
-                            running.store.lose_next(*loss);
-                            daemon.loses = None;
-                        }
-                        Some((left, _)) if is_write => *left -= 1,
-                        _ => {}
-                    }
-                    if let Some(left) = daemon.fails_read.as_mut().filter(|_| !is_write) {
-                        if *left == 0 {
-                            daemon.fails_read = None;
-                            let outcome = Outcome::Unknown(Doubt::TimedOut);
-                            running.failed.push_back(FromStore::Outcome { question: asked.question, outcome });
-                            continue;
-                        }
-                        *left -= 1;
-                    }
-                    let path = match &asked.operation {
-                        Operation::Multi { writes, .. } => writes.first().map(|write| write.path().clone()),
-                        Operation::Write(write) => Some(write.path().clone()),
-                        _ => None,
-                    };
-                    let is_a_leaders = path.is_some_and(|path| {
-                        ["/storm/storms/", "/storm/assignments/"].iter().any(|folder| path.as_str().starts_with(folder))
-                    });
-                    let before = is_a_leaders.then(|| leader_and_records(&self.ensemble));
-                    running.tickets.submit(&mut running.store, asked);
-                    if let Some((leader, records)) = before {
-                        let is_written = leader_and_records(&self.ensemble).1 != records;
-                        let is_leading = leader.is_some() && leader == running.session;
-                        assert!(is_leading || !is_written, "{} wrote and does not lead", daemon.host);
-                    }
-                    daemon.writes += usize::from(is_write);
-                    if let Some(left) = daemon.crashes_after.as_mut().filter(|_| is_write) {
-                        *left -= 1;
-                        if *left == 0 {
-                            self.crash(index);
-                        }
-                    }
-                }
-                NimbusEffect::Reply { id, reply } => {
-                    assert!(self.replies.insert(id, reply).is_none(), "{id:?} is answered twice");
-                }
-                NimbusEffect::Code(request) => self.do_code(index, request),
-                NimbusEffect::Note(line) => {
-                    let host = &self.daemons[index].host;
-                    self.notes.push(format!("{:?} {host}: {line}", self.now));
-                }
-                NimbusEffect::Stop(why) => {
-                    self.daemons[index].stopped = Some(why);
-                    self.daemons[index].running = None;
-                }
-            }
-        }
-    }
-
-    fn do_code(&mut self, index: usize, request: CodeRequest) {
-        let event = match request {
-            CodeRequest::Store { topology, code, conf, numbers, .. } => {
-                if self.daemons[index].has_uploads {
-                    let contents = [
-                        ("-stormjar.jar", numbers.jar, Content::Opaque),
-                        ("-stormcode.ser", numbers.code, Content::Code(code)),
-                        ("-stormconf.ser", numbers.conf, Content::Conf(conf)),
-                    ];
-                    for (suffix, number, content) in contents {
-                        let key = name(&format!("{topology}{suffix}"));
-                        self.daemons[index].directory.insert(key.clone(), HeldBlob { key, number, content });
-                    }
-                    CodeEvent::Stored { topology }
-                } else {
-                    let why = CodeFailure::Upload("there is no such upload".into());
-                    CodeEvent::Failed { task: CodeTask::Store(topology), why }
-                }
-            }
-            CodeRequest::Replace(blob) => {
-                let (key, number) = (blob.key.clone(), blob.number);
-                self.daemons[index].directory.insert(key.clone(), blob);
-                CodeEvent::Replaced { key, number }
-            }
-            CodeRequest::Fetch { key, from, .. } => {
-                let holder = (0..self.daemons.len()).find(|other| self.address(*other) == from);
-                let blob = holder.filter(|holder| self.is_running(*holder));
-                match blob.and_then(|holder| self.daemons[holder].directory.get(&key)).cloned() {
-                    Some(blob) => {
-                        self.daemons[index].directory.insert(key, blob.clone());
-                        CodeEvent::Fetched(blob)
-                    }
-                    None => {
-                        let why = CodeFailure::Other(format!("{from} does not answer"));
-                        CodeEvent::Failed { task: CodeTask::Fetch(key), why }
-                    }
-                }
-            }
-            CodeRequest::Remove { key } => {
-                self.daemons[index].directory.remove(&key);
-                CodeEvent::Removed { key }
-            }
-        };
-        if let Some(running) = &mut self.daemons[index].running {
-            running.code_events.push_back(event);
-        }
-    }
-
-    /// Does something with the tree as somebody who is no nimbus.
-    pub(crate) fn tree<T, B>(&self, session: SessionId, body: impl FnOnce(Tree) -> B) -> T
-    where
-        B: Future<Output = T> + Send + 'static,
-    {
-        let mut procedure = cluster().procedure(body);
-        let mut step = procedure.begin();
-        loop {
-            match step {
-                Step::Done(result) => return result,
-                Step::Ask(operations) => {
-                    let outcomes = self.ensemble.with(|ensemble| {
-                        operations.iter().map(|operation| ensemble.perform(session, operation)).collect()
-                    });
-                    step = procedure.resume(outcomes);
-                }
-            }
-        }
-    }
-
-    pub(crate) fn observer(&self) -> SessionId {
-        self.observer
-    }
-
-    /// A supervisor comes, on a host of its own name.
-    pub(crate) fn add_supervisor(&mut self, id: &str, ports: &[i64]) {
-        let session = self.ensemble.with(|ensemble| ensemble.open(0, &[]));
-        let info = SupervisorInfo {
-            time_secs: 0,
-            hostname: format!("{id}-host"),
-            assignment_id: Some(id.to_owned()),
-            meta: Some(ports.to_vec()),
-            version: Some("2.8.2-ringstorm.0.1.0".into()),
-            uptime_secs: Some(0),
-            ..SupervisorInfo::default()
-        };
-        let id_name = name(id);
-        self.tree(session, |tree| async move { tree.announce_supervisor(session, &id_name, &info, None).await })
-            .unwrap();
-        self.supervisors.insert(id.to_owned(), session);
-    }
-
-    /// A supervisor's node goes.
-    pub(crate) fn end_supervisor(&mut self, id: &str) {
-        let session = self.supervisors.remove(id).unwrap();
-        self.ensemble.with(|ensemble| ensemble.end(session));
-    }
-
-    /// Workers beat.
-    fn beat(&mut self) {
-        self.beats_at = self.now + Duration::from_secs(3);
-        for (topology, assignment) in self.assignments() {
-            for slot in slots(&assignment).into_iter().filter(|slot| !self.silent.contains(slot.supervisor.as_str())) {
-                let beat = ClusterWorkerHeartbeat {
-                    storm_id: topology.to_string(),
-                    version: assignment.version,
-                    ..ClusterWorkerHeartbeat::default()
-                };
-                let topology = topology.clone();
-                self.tree(self.observer, |tree| async move { tree.set_worker_beat(&topology, &slot, &beat).await })
-                    .unwrap();
-            }
-        }
-    }
-
-    /// All bases.
-    pub(crate) fn bases(&self) -> Vec<(NodeName, StormBase)> {
-        self.records(|node| match node {
-            Node::Storm { topology } => Some(topology),
-            _ => None,
-        })
-    }
-
-    /// All assignments.
-    pub(crate) fn assignments(&self) -> Vec<(NodeName, Assignment)> {
-        self.records(|node| match node {
-            Node::Assignment { topology } => Some(topology),
-            _ => None,
-        })
-    }
-
-    fn records<R: ringstorm_records::thrift::Record>(
-        &self,
-        id: impl Fn(Node) -> Option<NodeName>,
-    ) -> Vec<(NodeName, R)> {
-        let root = Root::new("/storm").unwrap();
-        let nodes = self.ensemble.with(|ensemble| ensemble.dump());
-        let record = |dumped: &ringstorm_store::memory::Dumped| {
-            let topology = id(root.node(dumped.path.as_str())?)?;
-            Some((topology, payload::decode(&dumped.data).ok()?))
-        };
-        nodes.iter().filter_map(record).collect()
-    }
-
-    /// The paths of all nodes.
-    pub(crate) fn paths(&self) -> Vec<String> {
-        self.ensemble.with(|ensemble| ensemble.dump()).into_iter().map(|node| node.path.to_string()).collect()
-    }
-
-    /// What must be true at every moment.
-    fn check(&mut self) {
-        let writes = self.daemons.iter().map(|daemon| daemon.writes).sum();
-        if std::mem::replace(&mut self.writes_checked, writes) == writes {
-            return;
-        }
-        let mut owners: BTreeMap<Slot, NodeName> = BTreeMap::new();
-        for (topology, assignment) in self.assignments() {
-            for slot in slots(&assignment) {
-                let other = owners.insert(slot.clone(), topology.clone());
-                assert!(
-                    other.as_ref().is_none_or(|other| *other == topology),
-                    "slot {slot:?} belongs to {topology} and {other:?}"
-                );
-            }
-        }
-    }
-
     /// Makes the outcome of a write of a nimbus unknown, after so many that are not.
     pub(crate) fn lose_after(&mut self, index: usize, writes: usize, loss: Loss) {
         self.daemons[index].loses = Some((writes, loss));
     }
-}
-
-/// The session of whoever is first in the queue, and what only a leader writes.
-fn leader_and_records(ensemble: &SharedEnsemble) -> (Option<SessionId>, Vec<(String, Vec<u8>)>) {
-    let nodes = ensemble.with(|ensemble| ensemble.dump());
-    let number = |path: &str| path.rsplit('-').next().unwrap_or_default().to_owned();
-    let candidates = nodes.iter().filter(|node| node.path.as_str().starts_with("/storm/leader-lock/"));
-    let first = candidates.min_by_key(|node| number(node.path.as_str())).and_then(|node| node.stat.owner);
-    let is_a_leaders = |path: &str| path.starts_with("/storm/storms/") || path.starts_with("/storm/assignments/");
-    let records = nodes.iter().filter(|node| is_a_leaders(node.path.as_str()));
-    (first, records.map(|node| (node.path.to_string(), node.data.clone())).collect())
-}
-
-/// The slots of an assignment.
-pub(crate) fn slots(assignment: &Assignment) -> BTreeSet<Slot> {
-    let slots = assignment.executor_node_port.values().flat_map(|node| {
-        node.port.iter().map(|port| Slot { supervisor: name(&node.node), port: u16::try_from(*port).unwrap() })
-    });
-    slots.collect()
 }

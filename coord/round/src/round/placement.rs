@@ -32,7 +32,9 @@ impl Placement {
                     placement.slots.insert(executor, WorkerSlot { node_id, port });
                 }
                 _ => {
-                    placement.malformed.push(format!("{tasks:?} at {}:{:?} is no executor in a slot", at.node, at.port))
+                    placement
+                        .malformed
+                        .push(format!("{tasks:?} at {}:{:?} is no executor in a slot", at.node, at.port));
                 }
             }
         }

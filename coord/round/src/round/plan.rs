@@ -30,6 +30,8 @@ pub(crate) struct Untouched<'a> {
     why: LeftAlone,
     /// What it occupies.
     slots: Slots,
+    /// Whether that is a guess, as its assignment cannot be read.
+    is_guess: bool,
     malformed: Vec<String>,
     version: Option<i64>,
 }
@@ -61,15 +63,19 @@ impl<'a> Plan<'a> {
         }
         let launched = |of: &Scheduled<'_>| of.base.launch_time_secs.unwrap_or(0);
         plan.scheduled.sort_by(|left, right| (launched(left), left.id).cmp(&(launched(right), right.id)));
-        // Whoever comes first keeps a slot that several claim, and nobody takes it from one that is left alone.
+        // Whoever comes first keeps a slot that several claim, and nobody takes it from one that is left alone. A guess
+        // is no claim: it may stem from a worker that was there before.
         let mut claimed: HashMap<WorkerSlot, &NodeName> = HashMap::new();
-        for of in &plan.left_alone {
+        for of in plan.left_alone.iter().filter(|of| !of.is_guess) {
             for slot in of.slots.values() {
                 claimed.entry(slot.clone()).or_insert(of.id);
             }
         }
         for of in &mut plan.scheduled {
             of.find_living(input, &mut claimed);
+        }
+        for of in plan.left_alone.iter_mut().filter(|of| of.is_guess) {
+            of.slots.retain(|_, slot| *claimed.entry(slot.clone()).or_insert(of.id) == of.id);
         }
         plan
     }
@@ -98,18 +104,19 @@ impl<'a> Plan<'a> {
             }),
             Err(why) => {
                 let version = stored.as_ref().and_then(|(assignment, _)| assignment.version);
-                let placement = match (stored, &given.assignment) {
-                    (Some((_, placement)), _) => placement,
-                    (None, Stored::Unreadable(_)) => stand_in(self.input.beats.occupied(id)),
-                    (None, _) => Placement::default(),
+                let is_guess = matches!(given.assignment, Stored::Unreadable(_));
+                let placement = match stored {
+                    Some((_, placement)) => placement,
+                    None if is_guess => guess(self.input.beats.occupied(id)),
+                    None => Placement::default(),
                 };
                 let Placement { slots, malformed, .. } = placement;
-                self.left_alone.push(Untouched { id, why, slots, malformed, version });
+                self.left_alone.push(Untouched { id, why, slots, is_guess, malformed, version });
             }
         }
     }
 
-    /// The cluster that the scheduler works on: those that are left alone first, then the others, in their order.
+    /// The cluster that the scheduler works on: what it may place, in order. What others occupy it must not even see.
     pub(crate) fn cluster(&self) -> Cluster {
         let unpinned = |of: &Scheduled<'a>| {
             let mut components = of.executors.components.clone();
@@ -119,12 +126,13 @@ impl<'a> Plan<'a> {
             let worker_count = of.worker_count.saturating_sub(pinned.len() as u32).max(least);
             Topology { worker_count, executors: components, assignment: of.living.clone(), ..of.topology() }
         };
-        self.cluster_of(self.scheduled.iter().map(unpinned).collect())
+        let occupied = self.left_alone.iter().flat_map(|of| of.slots.values());
+        self.cluster_of(occupied.chain(self.dead_slots()), self.scheduled.iter().map(unpinned).collect())
     }
 
-    /// The cluster with everything in it, after a round.
+    /// The cluster with everything in it, after a round: first those that are left alone, then the others in their order.
     pub(crate) fn cluster_after(&self, scheduled: Cluster, after: &[Slots]) -> Cluster {
-        if self.scheduled.iter().all(|of| of.pinned.is_empty()) {
+        if self.left_alone.is_empty() && self.scheduled.iter().all(|of| of.pinned.is_empty()) {
             return scheduled;
         }
         let whole = self.scheduled.iter().zip(after).map(|(of, after)| Topology {
@@ -132,12 +140,12 @@ impl<'a> Plan<'a> {
             assignment: after.clone(),
             ..of.topology()
         });
-        self.cluster_of(whole.collect())
+        self.cluster_of(self.dead_slots(), self.left_alone.iter().map(Untouched::topology).chain(whole).collect())
     }
 
-    fn cluster_of(&self, scheduled: Vec<Topology>) -> Cluster {
+    fn cluster_of<'s>(&self, unusable: impl Iterator<Item = &'s WorkerSlot>, topologies: Vec<Topology>) -> Cluster {
         let mut dead_ports: HashMap<&NodeId, BTreeSet<u16>> = HashMap::new();
-        for slot in self.dead_slots() {
+        for slot in unusable {
             dead_ports.entry(&slot.node_id).or_default().insert(slot.port);
         }
         let supervisors = self.input.supervisors.offers().map(|(id, offer)| Supervisor {
@@ -147,7 +155,6 @@ impl<'a> Plan<'a> {
             dead_ports: dead_ports.remove(id).unwrap_or_default(),
         });
         let supervisors = supervisors.collect();
-        let topologies = self.left_alone.iter().map(Untouched::topology).chain(scheduled).collect();
         Cluster::new(supervisors, topologies, &BTreeSet::new())
             .expect("ids are keys of maps, so that none is there twice")
     }
@@ -193,13 +200,13 @@ fn why_not<'a>(given: &'a TopologyInRound<'a>, version_read: i64) -> Result<(&'a
 }
 
 /// A placement for an assignment that cannot be read: somebody is in each of these slots.
-fn stand_in(slots: Vec<WorkerSlot>) -> Placement {
+fn guess(slots: Vec<WorkerSlot>) -> Placement {
     let executor = |task| ExecutorId { first: TaskId(task), last: TaskId(task) };
     Placement { slots: (1..).map(executor).zip(slots).collect(), ..Placement::default() }
 }
 
 impl Untouched<'_> {
-    /// It has what it wants, so that no scheduler touches it.
+    /// It has what it wants.
     fn topology(&self) -> Topology {
         let somebody = ComponentId::from_static(SYSTEM_COMPONENT);
         let slots: BTreeSet<&WorkerSlot> = self.slots.values().collect();

@@ -45,7 +45,20 @@ impl Core {
                 }
                 Command::Forget { worker, peers } => self.forget(worker, &peers),
                 Command::GiveUp { worker, peers } => self.give_up(worker, &peers),
-                Command::Rewire { blueprint, new_peers } => self.rewire(&blueprint, &new_peers),
+                Command::Rewire { blueprint, new_peers, together } => {
+                    self.rewire(&blueprint, &new_peers);
+                    together.wait_for_all();
+                }
+                Command::TakeVersion { version } => {
+                    if let Some(sockets) = &mut self.transfer.sockets {
+                        sockets.set_assignment_version(version);
+                    }
+                }
+                Command::AcceptVersion { version } => {
+                    if let Some(sockets) = &mut self.transfer.sockets {
+                        sockets.accept_version(version);
+                    }
+                }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());
                 }

@@ -90,6 +90,9 @@ impl Core {
             for (peer, lost) in sockets.take_lost() {
                 self.events.send(Event::ConnectionLost { core: self.index, peer, lost });
             }
+            if let Some(version) = sockets.take_ahead() {
+                self.events.send(Event::Ahead { version });
+            }
             for peer in sockets.take_ready() {
                 self.events.send(Event::Connected { core: self.index, peer });
             }

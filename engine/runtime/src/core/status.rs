@@ -19,6 +19,7 @@ use ringstorm_net::Lost;
 use ringstorm_ring::Doorbell;
 
 use crate::core::failure::TaskFailure;
+use crate::core::together::Together;
 use crate::metrics::CoreSnapshot;
 use crate::worker::blueprint::{Blueprint, Place};
 
@@ -122,7 +123,11 @@ pub(crate) enum Command {
     /// These peers, cores of a worker, are away for too long: what is for them is lost until they are back.
     GiveUp { worker: u64, peers: Vec<usize> },
     /// Others run what other workers ran; `new_peers` are behind the peers that the core has.
-    Rewire { blueprint: Arc<Blueprint>, new_peers: Vec<Place> },
+    Rewire { blueprint: Arc<Blueprint>, new_peers: Vec<Place>, together: Arc<Together> },
+    /// The assignment has this version now, and nothing else that concerns the core has changed.
+    TakeVersion { version: i64 },
+    /// Units of this version are to be taken although its assignment has not come.
+    AcceptVersion { version: i64 },
     /// Copy counters and histograms.
     Snapshot(Sender<CoreSnapshot>),
     /// Call `close` and `cleanup` and end.
@@ -150,6 +155,8 @@ pub(crate) enum Event {
     ConnectionLost { core: usize, peer: usize, lost: Lost },
     /// A connection of the core's sockets is ready, on both sides.
     Connected { core: usize, peer: usize },
+    /// A peer runs by an assignment of this version, and what it sends waits until that has come here too.
+    Ahead { version: i64 },
     /// Something about connections that whoever runs this should know.
     Noted { text: String },
     /// A member that is a process of its own is gone without a word.

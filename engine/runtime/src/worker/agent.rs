@@ -366,6 +366,7 @@ impl Agent {
                 self.peers.ready(core - self.cores.first_core(), peer);
                 return self.check_ready();
             }
+            Event::Ahead { version } => return self.peers.heard_of(version),
             Event::Noted { text } => FromWorker::Note { text },
             Event::Died { .. } => return,
             Event::Ended { panic, .. } => {

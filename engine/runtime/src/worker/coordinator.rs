@@ -329,7 +329,7 @@ impl Coordinator {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Core(Event::Ready { core }) => self.member_is_ready(core - self.first_core),
-            Message::Core(Event::Idle | Event::Connected { .. }) => {}
+            Message::Core(Event::Idle | Event::Connected { .. } | Event::Ahead { .. }) => {}
             Message::Core(Event::Finished { core, component }) => {
                 self.finished[core - self.first_core] = Some(component);
             }

@@ -50,6 +50,18 @@ proptest! {
 }
 
 #[test]
+fn a_unit_that_is_put_back_comes_again() {
+    let mut buffer = ReceiveBuffer::new(1024, 1 << 20);
+    feed(&mut buffer, &[unit(0, 10), unit(1, 20)].concat());
+    assert!(buffer.next_unit().unwrap().is_some());
+    let (header, second) = buffer.next_unit().unwrap().map(|(header, unit)| (header, unit.to_vec())).unwrap();
+    assert_eq!(buffer.next_unit(), Ok(None));
+    buffer.put_back(&header);
+    assert_eq!(buffer.next_unit().unwrap().unwrap().1, second.as_slice());
+    assert_eq!(buffer.next_unit(), Ok(None));
+}
+
+#[test]
 fn a_claim_of_many_bytes_allocates_nothing() {
     let mut buffer = ReceiveBuffer::new(1024, u32::MAX);
     let mut header = unit(0, 0);

@@ -66,6 +66,6 @@ impl Nimbus {
     /// A content that this nimbus made and stored itself.
     pub(in crate::nimbus) fn take_own_content(&mut self, blob: HeldBlob) {
         self.code.keys.insert(blob.key.clone());
-        self.code.take_listed(blob);
+        self.code.take(blob, Listed::NotYet);
     }
 }

@@ -1,4 +1,4 @@
-//! A real ensemble whose members are killed, paused and cut off. Each test has an ensemble of its own.
+//! A real ensemble whose members are killed, paused, cut off, and parted from each other. Each test has an ensemble of its own.
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::net::SocketAddr;
@@ -166,6 +166,68 @@ fn a_paused_leader_costs_an_interruption_and_no_write() {
     held.write(10);
     held.look();
     free.look();
+}
+
+#[test]
+fn members_that_are_parted_lose_nothing_that_was_acknowledged() {
+    let Some(ensemble) = Ensemble::start_partible_or_skip(3) else { return };
+    let leader = ensemble.leader();
+    // One on the side of the leader alone, which does not lead any more; one that may go elsewhere.
+    let mut held = Counter::new(Client::open(&ensemble.addresses()[leader..=leader], LONG), "/held");
+    let mut free = Counter::new(Client::open(ensemble.addresses(), LONG), "/free");
+    held.write(10);
+    free.write(10);
+    ensemble.part(&[leader]);
+    free.write(10);
+    let suspended = SessionEvent::Suspended { session: held.client.session };
+    while held.client.session_event() != suspended {}
+    let refused = held.client.ask(Operation::set(held.node.clone(), *b"x"));
+    assert_eq!(refused, Outcome::failed(Condition::NotConnected));
+    ensemble.join();
+    held.write(10);
+    free.write(10);
+    // Now nobody has a majority, and nobody is served.
+    ensemble.part_all();
+    while free.client.session_event() != (SessionEvent::Suspended { session: free.client.session }) {}
+    let refused = free.client.ask(Operation::set(free.node.clone(), *b"x"));
+    assert_eq!(refused, Outcome::failed(Condition::NotConnected));
+    ensemble.join();
+    held.write(10);
+    free.write(10);
+    held.look();
+    free.look();
+}
+
+#[test]
+fn who_leads_on_the_side_of_the_few_writes_nothing_once_another_one_leads() {
+    let Some(ensemble) = Ensemble::start_partible_or_skip(3) else { return };
+    let cluster = Cluster::new(Root::new("/storm").unwrap(), ClusterAcls::open());
+    let few = ensemble.leader();
+    let many: Vec<_> = (0..3).filter(|index| *index != few).map(|index| ensemble.addresses()[index]).collect();
+    let mut first = Client::open(&ensemble.addresses()[few..=few], Duration::from_secs(4));
+    let mut second = Client::open(&many, LONG);
+    let own = stand(&mut first, &cluster, "first");
+    let Ok(Standing::Leads(leadership)) = standing(&mut first, &cluster, &own) else { panic!() };
+    let candidacy = stand(&mut second, &cluster, "second");
+    assert!(matches!(standing(&mut second, &cluster, &candidacy), Ok(Standing::Waits { .. })));
+    ensemble.part(&[few]);
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        assert!(Instant::now() < deadline, "nobody leads on the side of the many");
+        // Its own session is interrupted as well while a member there becomes the one that orders writes.
+        second.control.next_event(Duration::from_millis(100));
+        if let Ok(Standing::Leads(_)) = standing(&mut second, &cluster, &candidacy) {
+            break;
+        }
+    }
+    let session = first.session;
+    assert_eq!(first.session_event(), SessionEvent::Suspended { session });
+    ensemble.join();
+    while first.session_event() != (SessionEvent::Expired { session }) {}
+    first.session = first.control.opened(LIMIT).unwrap();
+    let write = cluster
+        .procedure(|tree| async move { tree.remove_topology(&leadership, &NodeName::new("words").unwrap()).await });
+    assert_eq!(first.control.run(first.session, write, LIMIT).unwrap(), Err(Trouble::Deposed));
 }
 
 #[test]

@@ -17,9 +17,14 @@ use ringstorm_types::assignment::Assignment;
 use ringstorm_types::generations::Generations;
 
 use crate::core::status::{Command, CommandBox};
+use crate::core::together::Together;
 use crate::worker::agent::admission::SharedKnown;
 use crate::worker::agent::change::Stay;
 use crate::worker::blueprint::{Blueprint, Place};
+
+/// What comes by a newer assignment waits so long for that one: one worker hears of it later than another, and what it
+/// would do meanwhile by the old one might be acked nowhere. Longer would hold up those that have it.
+const AHEAD_TIME: Duration = Duration::from_secs(3);
 
 /// The connections of one worker.
 pub(crate) struct Peers {
@@ -42,6 +47,8 @@ pub(crate) struct Peers {
     /// Those that were lost too long ago.
     away: BTreeSet<Route>,
     absence: Duration,
+    /// A newer assignment, by which a peer runs already, and since when that is known.
+    ahead: Option<(i64, Instant)>,
 }
 
 impl Peers {
@@ -67,6 +74,7 @@ impl Peers {
             lost: BTreeMap::new(),
             away: BTreeSet::new(),
             absence,
+            ahead: None,
         };
         peers.plan(blueprint);
         peers.missing = peers.routes.keys().copied().collect();
@@ -100,6 +108,15 @@ impl Peers {
         decide(&mut self.known.lock().generations)
     }
 
+    /// What a peer sends by an assignment of this version waits until that has come, or for [`AHEAD_TIME`].
+    pub(crate) fn heard_of(&mut self, version: i64) {
+        let mut known = self.known.lock();
+        known.newest_version = known.newest_version.max(version);
+        if version > known.version {
+            self.ahead.get_or_insert((version, Instant::now())).0 = known.newest_version;
+        }
+    }
+
     /// Dials every worker of the assignment that is to be dialed from here, at its address there.
     pub(crate) fn dial(&self, assignment: &Assignment) {
         for worker in assignment.workers.iter().filter(|worker| worker.number > self.own) {
@@ -114,6 +131,10 @@ impl Peers {
     /// Takes over a new assignment; `rewired` is made of it if tasks live elsewhere than before.
     pub(crate) fn change(&mut self, assignment: &Assignment, rewired: Option<&Arc<Blueprint>>, stay: &Stay) {
         self.known.lock().version = assignment.version;
+        self.ahead = self.ahead.filter(|(version, _)| *version > assignment.version);
+        if rewired.is_none() {
+            self.cores.iter().for_each(|core| core.send(Command::TakeVersion { version: assignment.version }));
+        }
         for (worker, incarnation) in &stay.renewed {
             self.renew(*worker, *incarnation);
         }
@@ -125,8 +146,10 @@ impl Peers {
                 self.places[core].extend(&new_peers);
                 all_new.push(new_peers);
             }
+            let together = Arc::new(Together::new(all_new.len()));
             for (core, new_peers) in all_new.into_iter().enumerate() {
-                self.cores[core].send(Command::Rewire { blueprint: Arc::clone(blueprint), new_peers });
+                let (blueprint, together) = (Arc::clone(blueprint), Arc::clone(&together));
+                self.cores[core].send(Command::Rewire { blueprint, new_peers, together });
             }
             stay.gone.iter().for_each(|worker| self.keeper.forget(*worker));
             let before: BTreeSet<Route> = self.routes.keys().copied().collect();
@@ -226,6 +249,15 @@ impl Peers {
     pub(crate) fn look(&mut self) -> Vec<String> {
         let is_due = |(_, since): &(&Route, &Instant)| since.elapsed() >= self.absence;
         let due: Vec<Route> = self.lost.iter().filter(is_due).map(|(route, _)| *route).collect();
+        let late = self.ahead.take_if(|(_, since)| since.elapsed() >= AHEAD_TIME);
+        let late = late.map(|(version, _)| {
+            self.cores.iter().for_each(|core| core.send(Command::AcceptVersion { version }));
+            format!(
+                "other workers run by assignment {version}, which has not come here within {} s; what they send is taken \
+                 all the same, and trees that went to a worker that is gone by it are left to the time-out",
+                AHEAD_TIME.as_secs()
+            )
+        });
         let news: Vec<Route> = due.into_iter().filter(|route| self.away.insert(*route)).collect();
         let tell = |route: Route| {
             if let Some((core, peer)) = self.routes.get(&route) {
@@ -237,7 +269,7 @@ impl Peers {
                 self.absence.as_secs_f64()
             )
         };
-        news.into_iter().map(tell).collect()
+        news.into_iter().map(tell).chain(late).collect()
     }
 
     fn route_of(&self, core: usize, peer: usize) -> Option<Route> {
