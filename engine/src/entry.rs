@@ -13,6 +13,7 @@
 mod command_line;
 mod live;
 mod local;
+mod remarks;
 mod screen;
 mod signals;
 mod verdict;
@@ -43,6 +44,7 @@ pub struct NoOptions {}
 ///
 /// - `local` runs the topology in this process until its input ends, or until Ctrl-C, SIGTERM or `--duration`; then
 ///   nothing new is taken, what is under way is drained, and the metrics are shown. A second Ctrl-C ends it at once.
+/// - `worker` is one of several processes, which a file leads; see its `--help`.
 /// - `describe` shows components, streams, groupings, tasks and the core of each executor; `--json` for programs.
 ///
 /// Settings go in this order, the later before the earlier: [`TopologyBuilder::set`], the file of `--config`, `-c`.
@@ -54,8 +56,8 @@ pub struct NoOptions {}
 /// | 0 | the input ended, or the run was stopped from outside, and everything was drained without an error |
 /// | 1 | it could not start, or could not go on |
 /// | 2 | the command line is wrong |
-/// | 3 | it ended with messages neither acked nor failed, or tuples not executed |
-/// | 4 | it ended and was drained, but components reported errors: the result may be incomplete |
+/// | 3 | it ended with messages neither acked nor failed, or tuples not executed, or a worker did not say |
+/// | 4 | it ended and was drained, but components reported errors or workers died: the result may be incomplete |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///
 /// A message that failed is done with: whether it is emitted again is for its spout to decide. How many failed is said at

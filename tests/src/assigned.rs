@@ -41,6 +41,21 @@ pub fn assignment_to_three() -> Assignment {
     }
 }
 
+/// An assignment of `sequence` to workers 0, with the spout and its acker, and 1, with the bolt.
+pub fn assignment_of_sequence() -> Assignment {
+    let task = |task| ExecutorId { first: TaskId(task), last: TaskId(task) };
+    let [here, there]: [String; 2] = free_addresses();
+    let worker = |number, address, tasks: &[i32]| AssignedWorker {
+        number,
+        incarnation: 1,
+        address,
+        cores: NonZeroUsize::MIN,
+        executors: tasks.iter().copied().map(task).collect(),
+    };
+    let workers = vec![worker(0, here, &[1, 2]), worker(1, there, &[3])];
+    Assignment { topology_id: "sequence-1-1795972824".into(), acker_executors: 1, workers, ..assignment_to_three() }
+}
+
 /// A file that leads workers.
 #[derive(Debug)]
 pub struct AssignmentInFile {
@@ -95,10 +110,23 @@ impl AssignedProcess {
         (directory, label): (&Path, &str),
         more: &[&str],
     ) -> Self {
+        let source = ["--source", source.to_str().unwrap()];
+        let arguments: Vec<&str> = source.into_iter().chain(more.iter().copied()).collect();
+        Self::start_any(executable, number, file, (directory, label), &arguments)
+    }
+
+    /// The same of any topology.
+    pub fn start_any(
+        executable: &str,
+        number: u64,
+        file: &Path,
+        (directory, label): (&Path, &str),
+        arguments: &[&str],
+    ) -> Self {
         let errors = directory.join(format!("errors-{label}"));
         let mut command = Command::new(executable);
         command.arg("worker").arg("--ringstorm-assignment").arg(file);
-        command.args(["--ringstorm-worker", &number.to_string()]).arg("--source").arg(source).args(more);
+        command.args(["--ringstorm-worker", &number.to_string()]).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
         Self { process: command.spawn().unwrap(), errors }
     }
@@ -122,6 +150,14 @@ impl AssignedProcess {
     /// What it has said so far.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
+    }
+
+    /// The CPU time that it has had.
+    pub fn cpu_time(&self) -> Duration {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        let (_, behind_name) = text.rsplit_once(") ").unwrap();
+        let ticks: u64 = behind_name.split(' ').skip(11).take(2).map(|number| number.parse::<u64>().unwrap()).sum();
+        Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
     }
 
     /// Its resident memory, in bytes.

@@ -37,7 +37,12 @@ enum Fault {
 impl Proxy {
     /// A proxy to `target`, with faults from a seed.
     pub fn start(target: &str, seed: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1:0", target, seed)
+    }
+
+    /// The same, at an address of one's choice.
+    pub fn start_at(address: &str, target: &str, seed: u64) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             target: Mutex::new(target.to_owned()),

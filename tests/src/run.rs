@@ -78,6 +78,11 @@ impl Run {
         self.workers().into_iter().map(|(_, pid)| resident_bytes(pid.as_raw_nonzero().get())).sum()
     }
 
+    /// The resident memory of the process that leads, in bytes.
+    pub fn resident_bytes_of_leader(&self) -> u64 {
+        resident_bytes(Pid::from_child(&self.leader).as_raw_nonzero().get())
+    }
+
     /// What the run has said so far.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap()
@@ -86,6 +91,28 @@ impl Run {
     /// Waits for the end; `None` if it does not come in time.
     pub fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
         end_of(&mut self.leader, timeout)
+    }
+}
+
+/// Of what a run has said: the errors are the deaths of these workers by SIGKILL, and the verdict.
+#[track_caller]
+pub fn assert_deaths(errors: &str, dead: &[usize]) {
+    let mut said: Vec<&str> = errors.lines().filter(|line| line.starts_with("error: ")).collect();
+    if !dead.is_empty() {
+        let verdict = said.pop().unwrap_or_default();
+        let plural = if dead.len() == 1 { "" } else { "s" };
+        let expected = "is drained, after ";
+        let counted = format!(", but with {} error{plural}: ", dead.len());
+        assert!(verdict.contains(expected) && verdict.contains(&counted), "{errors}");
+    }
+    assert_eq!(said.len(), dead.len(), "{errors}");
+    let mut dead = dead.to_vec();
+    dead.sort_unstable();
+    said.sort_unstable();
+    for (line, worker) in said.iter().zip(dead) {
+        let expected =
+            format!("error: worker {worker}: has died (signal: 9 (SIGKILL)); another process takes its place. ");
+        assert!(line.starts_with(&expected) && line.contains("Lost with it: what its tasks of "), "{line}");
     }
 }
 

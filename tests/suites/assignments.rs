@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ringstorm_protocol::handshake::{Claims, CorePair, Handshake, HandshakeError, Progress, Secret, StreamLayout};
 use ringstorm_protocol::unit::{Kind, begin};
 use ringstorm_tests::addresses::free_addresses;
-use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_to_three};
+use ringstorm_tests::assigned::{AssignedProcess, AssignmentInFile, assignment_of_sequence, assignment_to_three};
+use ringstorm_tests::journal::Notes;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::waiting::{soak_secs, until};
 use ringstorm_types::assignment::Assignment;
@@ -118,6 +119,12 @@ fn a_file_starts_pauses_and_ends_workers() {
     until("all to leave an older assignment", Duration::from_secs(5), || {
         cluster.errors().matches("assignment 0 is left: there is an assignment 1").count() == 3
     });
+    let mut other = cluster.assignment.clone();
+    other.workers.truncate(1);
+    cluster.file.put(&other);
+    until("all to leave another plan of the same version", Duration::from_secs(5), || {
+        cluster.errors().matches("an assignment 1 is left: it gives other work than").count() == 3
+    });
     cluster.change(|assignment| assignment.active = true);
     until("spouts to go on", Duration::from_secs(10), || cluster.source.fates().acked > before);
     let fates = cluster.finish_at_once();
@@ -209,9 +216,10 @@ fn a_worker_that_stays_away_holds_nobody_and_is_welcome_back() {
     assert!(fates.failed > 0, "{fates:?}");
 }
 
-/// Every kind of stranger knocks while workers are busy: each costs a line and nothing else.
+/// Every kind of stranger knocks while workers are busy: each costs a line and nothing else, and many of them cost the
+/// lines of a few and their number.
 #[test]
-fn strangers_cost_running_workers_a_line_and_nothing_else() {
+fn strangers_cost_running_workers_a_few_lines_and_nothing_else() {
     let cluster = Cluster::start(load_secs() + 6, &[]);
     let address = cluster.assignment.workers[1].address.clone();
     let seen = |text: &str| cluster.processes[1].errors().matches(text).count();
@@ -242,7 +250,15 @@ fn strangers_cost_running_workers_a_line_and_nothing_else() {
         assert!(refusal.to_string().contains("refused") || refusal.to_string().contains("secret"), "{refusal}");
         expect(named);
     }
-    until("the silent ones to be closed", Duration::from_secs(10), || seen("within 5 s") == 50);
+    let refused = silent.len() + raw_strangers().len() + different.len();
+    let counted = || -> usize {
+        let errors = cluster.processes[1].errors();
+        let lines = errors.lines().filter_map(|line| line.split_once(" more about connections that were refused"));
+        lines.map(|(before, _)| before.trim_start_matches("note: ").parse::<usize>().unwrap()).sum()
+    };
+    let shown = || seen("note: a connection from ");
+    until("all to be shown or counted", Duration::from_secs(30), || shown() + counted() == refused);
+    assert!(shown() <= 20, "{}", cluster.processes[1].errors());
     drop(silent);
     let fates = cluster.finish_at_once();
     assert_eq!((fates.failed, fates.orphaned, fates.acked_again), (0, 0, 0), "{fates:?}");
@@ -290,5 +306,83 @@ fn shake_hands(address: &str, secret: &str, claims: Claims) -> Result<(), Handsh
                 return Err(why);
             }
         }
+    }
+}
+
+/// Whoever ends such workers by signals, as a supervisor of processes does, loses nothing that is under way.
+#[test]
+fn a_signal_drains_and_ends_workers_that_a_file_leads() {
+    let mut cluster = Cluster::start(load_secs() + 30, &[]);
+    cluster.processes.iter().for_each(|process| process.signal(Signal::TERM));
+    for (number, process) in cluster.processes.iter_mut().enumerate() {
+        let status = process.wait(Duration::from_secs(20));
+        let errors = process.errors();
+        assert_eq!(status.and_then(|status| status.code()), Some(0), "{errors}");
+        assert!(errors.contains("SIGTERM: taking nothing new and draining; once more ends at once"), "{errors}");
+        assert!(
+            errors.contains(&format!("worker {number} of numbers was stopped by SIGTERM and is drained")),
+            "{errors}"
+        );
+    }
+    let fates = cluster.source.fates();
+    assert_eq!(fates.failed, 0, "{fates:?}");
+}
+
+/// A worker cannot drain while another that has its tuples stands still: it waits for that one, and is ended by the second
+/// signal at once.
+#[test]
+fn a_second_signal_ends_a_worker_that_a_file_leads_at_once() {
+    let mut cluster = Cluster::start(load_secs() + 30, &[]);
+    cluster.processes[2].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(300));
+    cluster.processes[0].signal(Signal::INT);
+    assert_eq!(cluster.processes[0].wait(Duration::from_secs(4)), None, "{}", cluster.processes[0].errors());
+    cluster.processes[0].signal(Signal::INT);
+    let status = cluster.processes[0].wait(Duration::from_secs(1));
+    assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", cluster.processes[0].errors());
+}
+
+/// The worker of the bolt is away, and the spout emits again at once what fails at once: that is a loop, but not one that
+/// takes a whole CPU, however many messages are in it. When the worker is back, all of them are acked.
+#[test]
+fn what_fails_at_once_and_is_emitted_again_at_once_leaves_the_cpu_to_others() {
+    for count in [1, 100, 20_000] {
+        let directory = tempfile::tempdir().unwrap();
+        let notes = Notes::of(&directory.path().join("notes"));
+        let mut assignment = Assignment { active: false, ..assignment_of_sequence() };
+        let file = AssignmentInFile::new(directory.path(), &assignment);
+        let numbers = count.to_string();
+        let absence = "ringstorm.worker.absence.secs=1";
+        let arguments = ["--notes", notes.path(), "--count", &numbers, "--replay", "--mute", "-c", absence];
+        let start = |number: u64, label: &str| {
+            let place = (directory.path(), label);
+            AssignedProcess::start_any(env!("CARGO_BIN_EXE_sequence"), number, file.path(), place, &arguments)
+        };
+        let (mut spout, mut bolt) = (start(0, "spout"), start(1, "bolt"));
+        until("all to be ready", Duration::from_secs(20), || spout.errors().contains("is ready"));
+        bolt.kill();
+        until("it to be given up", Duration::from_secs(20), || spout.errors().contains("has been away for 1 s"));
+        assignment.active = true;
+        file.put(&assignment);
+        std::thread::sleep(Duration::from_secs(1));
+        let (before, since) = (spout.cpu_time(), Instant::now());
+        std::thread::sleep(Duration::from_secs(2));
+        let share = (spout.cpu_time() - before).as_secs_f64() / since.elapsed().as_secs_f64();
+        let mut bolt = start(1, "bolt-again");
+        until("it to be back", Duration::from_secs(20), || spout.errors().contains("is reached"));
+        std::thread::sleep(Duration::from_secs(2));
+        file.withdraw();
+        for process in [&mut spout, &mut bolt] {
+            assert!(
+                process.wait(Duration::from_secs(20)).is_some_and(|status| status.success()),
+                "{}",
+                process.errors()
+            );
+        }
+        let closed = notes.starting("closed").remove(0);
+        eprintln!("{count} messages: {:.1} % of a CPU; {}", 100.0 * share, closed.line);
+        assert_eq!(closed.number("acked"), count, "{}", closed.line);
+        assert!(closed.number("failed") >= count, "{}", closed.line);
+        assert!(share < 0.3, "{:.1} % of a CPU", 100.0 * share);
     }
 }

@@ -8,7 +8,7 @@ use ringstorm_tests::addresses::free_addresses;
 use ringstorm_tests::namespaces::Namespaces;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::proxy::Proxy;
-use ringstorm_tests::run::Run;
+use ringstorm_tests::run::{Run, assert_deaths};
 use ringstorm_tests::waiting::{soak_secs, until};
 use rustix::process::Signal;
 
@@ -83,13 +83,19 @@ impl Load {
         started.elapsed()
     }
 
-    /// The run ends by itself and every message was acked.
-    fn finish(mut self) -> Fates {
+    /// The run ends by itself, every message was acked, and there was no error.
+    fn finish(self) -> Fates {
+        self.finish_with(&[])
+    }
+
+    /// As [`Load::finish`], with the death of each of these workers as an error, and no other.
+    fn finish_with(mut self, dead: &[usize]) -> Fates {
         let left = Duration::from_secs_f64((self.count - self.source.fates().begun) as f64 / self.per_second);
         let status = self.run.wait(left + Duration::from_secs(120));
         let (fates, errors, under_way) = (self.source.fates(), self.run.errors(), self.source.under_way());
-        let ended = status.is_some_and(|status| status.success());
-        assert!(ended, "{status:?}, {under_way} under way\n{fates:?}\n{errors}");
+        let code = status.and_then(|status| status.code());
+        assert_eq!(code, Some(if dead.is_empty() { 0 } else { 4 }), "{under_way} under way\n{fates:?}\n{errors}");
+        assert_deaths(&errors, dead);
         assert_eq!((fates.begun, fates.acked), (self.count, self.count), "{fates:?}\n{errors}");
         drop(self.directory);
         fates
@@ -106,7 +112,7 @@ fn a_killed_worker_costs_nothing_but_replays() {
         std::thread::sleep(moment);
         assert!(load.run.signal(worker, Signal::KILL));
         let recovered = load.assert_recovers(Duration::from_secs(3));
-        let fates = load.finish();
+        let fates = load.finish_with(&[worker]);
         eprintln!("run {run}: worker {worker} killed after {moment:?}: back after {recovered:?}; {fates:?}");
         assert!(fates.failed + fates.orphaned > 0, "something was under way: {fates:?}");
         assert!(fates.slowest < AT_ONCE, "failed by the time-out of messages: {fates:?}");

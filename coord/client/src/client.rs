@@ -263,7 +263,10 @@ impl Client {
                 self.upload = None;
                 self.pause(now, why)
             }
-            Refusal::NotAlive(_) if self.doubt.is_some() && matches!(self.request, Request::Kill { .. }) => {
+            // It was alive when it was looked up.
+            Refusal::NotAlive(_)
+                if self.doubt.is_some() && self.target.is_known() && matches!(self.request, Request::Kill { .. }) =>
+            {
                 self.finish_found(FoundState::WasKilled)
             }
             // It may be in no state for it because it was done.

@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::local_state::Assigned;
 use crate::look::{Base, Look};
 use crate::notes::Notes;
-use crate::share::{Share, shares};
+use crate::share::{Share, cores, shares};
 use crate::slot::Wanted;
 
 /// How many versions of topologies are remembered that have no assignment any more.
@@ -152,6 +152,7 @@ impl Assignments {
             return Err(format!("its version {version} is older than {seen}, which was seen"));
         }
         let shares = shares(topology, assignment, self.supervisor.as_str())?;
+        let cores = cores(assignment, self.supervisor.as_str())?;
         let mut line = None;
         let before = self.ours.get(topology);
         if assignment.version.is_some() && before.is_some_and(|it| it.version == version && it.shares != shares) {
@@ -163,7 +164,7 @@ impl Assignments {
             self.ours.remove(topology);
             self.fresh.remove(topology);
         } else {
-            self.ours.insert(topology.to_owned(), Assigned { version, shares });
+            self.ours.insert(topology.to_owned(), Assigned { version, cores, shares });
             self.fresh.insert(topology.to_owned());
         }
         Ok(line)

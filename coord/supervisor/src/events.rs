@@ -204,7 +204,7 @@ pub struct StartWorker {
     pub executors: BTreeSet<ExecutorId>,
     /// What it may use, see [`Share::resources`](crate::share::Share::resources).
     pub resources: BTreeMap<String, i64>,
-    /// How many cores its slot has.
+    /// How many cores its slot has; at least one.
     pub cores: u32,
     /// The version of the assignment that names it; zero if that has none.
     pub version: i64,

@@ -25,7 +25,7 @@
 //!
 //! # What whoever runs it promises
 //!
-//! - Effects are done in their order. [`SupervisorEffect::SaveState`](events::SupervisorEffect::SaveState) is on disk
+//! - Effects are done in their order. [`SupervisorEffect::SaveState`] is on disk
 //!   before the next effect is begun; where it cannot be saved, the daemon ends and does none of the effects that follow.
 //!   Workers go on without it, and the next daemon adopts them.
 //! - Each [`StartWorker`](events::StartWorker) is answered by `Started` or `StartFailed`, and each process that was

@@ -60,6 +60,8 @@ pub struct RunningWorker {
 pub struct Assigned {
     /// The assignment's version; zero if it has none.
     pub version: i64,
+    /// How many cores each slot of this supervisor has for the topology, as all of its workers believe.
+    pub cores: u32,
     /// What its slots are to run, by port.
     pub shares: BTreeMap<u16, Share>,
 }
@@ -124,7 +126,8 @@ mod tests {
             sessions: vec![-3, 4],
             is_out_of_service: true,
             slots: [(6700, SlotState { last_incarnation: 7, running: Some(running) })].into(),
-            assigned: [("words-1-1".to_owned(), Assigned { version: 3, shares: [(6700, share)].into() })].into(),
+            assigned: [("words-1-1".to_owned(), Assigned { version: 3, cores: 2, shares: [(6700, share)].into() })]
+                .into(),
         }
     }
 

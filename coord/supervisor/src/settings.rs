@@ -5,9 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What a slot is published with: a hundredth of a CPU.
-const PERCENT_PER_CPU: f64 = 100.0;
-
 /// How a supervisor behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -94,16 +91,6 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// How many cores a worker in one of the slots has: its part of the CPUs, at least one. It does not depend on which
-    /// slots are in service.
-    pub fn cores_of_a_slot(&self) -> u32 {
-        let slots = self.ports.len().max(1) as f64;
-        // A cast of a float saturates, and makes zero of what is no number.
-        ((self.cpu_capacity / PERCENT_PER_CPU / slots) as u32).max(1)
-    }
-}
-
 /// The host that a supervisor runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -112,22 +99,4 @@ pub struct Host {
     /// What tells this host, while it runs, from every other one, also from a copy of its disk: the kernel's boot id and
     /// the host's or container's name, for instance. It is only compared.
     pub mark: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slot_has_its_part_of_the_cpus_and_one_at_least() {
-        let cores = |cpu_capacity, ports: u16| {
-            Settings { cpu_capacity, ports: (0..ports).collect(), ..Settings::default() }.cores_of_a_slot()
-        };
-        assert_eq!(cores(400.0, 4), 1);
-        assert_eq!(cores(1600.0, 4), 4);
-        assert_eq!(cores(700.0, 2), 3);
-        assert_eq!(cores(100.0, 4), 1);
-        assert_eq!(cores(400.0, 0), 4);
-        assert_eq!(cores(f64::NAN, 4), 1);
-    }
 }

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Storm's executor id: its first and last task.
 pub type ExecutorId = (i64, i64);
 
+/// More cores than a slot of any host has.
+const CORES_MAX: u32 = 4096;
+
 /// What a slot is to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
@@ -51,6 +54,16 @@ pub fn shares(topology: &str, assignment: &Assignment, supervisor: &str) -> Resu
         }
     }
     Ok(shares)
+}
+
+/// How many cores each slot of a supervisor has. One that is not listed has one.
+///
+/// # Errors
+/// No worker could have so many.
+pub fn cores(assignment: &Assignment, supervisor: &str) -> Result<u32, String> {
+    let listed = assignment.slot_cores.as_ref().and_then(|slots| slots.get(supervisor)).copied().unwrap_or(1);
+    let cores = u32::try_from(listed).ok().filter(|cores| (1..=CORES_MAX).contains(cores));
+    cores.ok_or_else(|| format!("a slot cannot have {listed} cores"))
 }
 
 fn port_of(node: &NodeInfo) -> Result<u16, String> {
@@ -110,6 +123,16 @@ mod tests {
         assert_eq!(shares[&6700].resources["cpu.pcore.percent"], 40_000);
         assert_eq!(shares[&6700].resources["onheap.memory.mb"], 0);
         assert_eq!(shares[&6701].executors, [(2, 3)].into());
+    }
+
+    #[test]
+    fn a_slot_has_the_cores_that_all_workers_believe_it_has() {
+        let cores = |listed: Option<i64>| {
+            let slot_cores = listed.map(|cores| [("a".to_owned(), cores)].into());
+            cores(&Assignment { slot_cores, ..Assignment::default() }, "a")
+        };
+        assert_eq!([None, Some(1), Some(64)].map(cores), [Ok(1), Ok(1), Ok(64)]);
+        assert!([0, -1, 5000, i64::MAX].into_iter().all(|bad| cores(Some(bad)).is_err()));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod bolt_failure;
 pub(crate) mod control;
 mod control_bytes;
 mod deadlines;
+pub(crate) mod events;
 pub(crate) mod failure;
 pub(crate) mod frame_cell;
 pub(crate) mod gate;
@@ -29,6 +30,7 @@ mod lost;
 mod obey;
 pub(crate) mod outlet;
 pub(crate) mod output;
+mod paced_fails;
 pub(crate) mod parking;
 mod remote;
 pub(crate) mod reports;
@@ -55,12 +57,12 @@ use ringstorm_ring::IdlePolicy;
 use crate::api::input::Source;
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::BoltExecutor;
+use crate::core::events::EventSender;
 use crate::core::link::{Feeder, Inbound};
 use crate::core::parking::CoreParker;
 use crate::core::spout_executor::SpoutExecutor;
 use crate::core::status::{CommandBox, CoreStatus};
 use crate::core::transfer::Transfer;
-use crate::local::EventSender;
 
 /// An executor of this core, by kind and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +126,6 @@ pub(crate) struct Core {
     pub(crate) stopping: bool,
     /// By peer of the sockets: times that its tasks paused those here.
     pub(crate) pauses_by_peer: Vec<u64>,
-    /// Some cores of other workers are away for too long.
-    pub(crate) some_are_away: bool,
     pub(crate) idle_since_ns: u64,
     /// When peers were told last what came, while this core span.
     pub(crate) told_ns: u64,

@@ -1,15 +1,14 @@
 //! A topology in this process: for running it here, for tests, for embedding.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::api::builder::BuiltTopology;
 use crate::api::context::TopologyFacts;
 use crate::core::failure::{Guarded, LastWords, caught};
-use crate::core::status::Event;
 use crate::debug::{DebugListener, DebugThread};
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
@@ -298,29 +297,4 @@ fn topology_id(name: &str, number: u64) -> String {
 /// A secret that differs from run to run.
 fn random_secret() -> WorkerSecret {
     WorkerSecret(random_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Sends a core's events to its coordinator.
-#[derive(Clone, Debug)]
-pub(crate) struct EventSender {
-    messages: Sender<Message>,
-    /// A stop was asked for; once is enough.
-    stop_asked: Arc<AtomicBool>,
-}
-
-impl EventSender {
-    pub(crate) fn new(messages: Sender<Message>) -> Self {
-        Self { messages, stop_asked: Arc::default() }
-    }
-
-    pub(crate) fn send(&self, event: Event) {
-        // The coordinator outlives its cores; when it is gone there is nobody to tell.
-        let _ = self.messages.send(Message::Core(event));
-    }
-
-    pub(crate) fn request_stop(&self) {
-        if !self.stop_asked.swap(true, Ordering::Relaxed) {
-            self.send(Event::StopAsked);
-        }
-    }
 }

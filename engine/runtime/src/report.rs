@@ -15,10 +15,10 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// An error of user code, or of a task's life.
+/// An error of user code, of a task's life, or the death of a worker.
 #[derive(Debug, Clone)]
 pub struct ErrorReport {
-    /// The component.
+    /// The component, or the worker that has died, such as `worker 1`.
     pub component: String,
     /// The task; 0 when it is not one task's.
     pub task: u32,
@@ -48,14 +48,19 @@ pub struct RunReport {
     pub outcome: Outcome,
     /// Whether every tuple that was emitted was executed, and every message acked or failed, before the end.
     pub drained: bool,
-    /// Messages that were neither acked nor failed.
+    /// Messages that were neither acked nor failed, but for those of [`RunReport::silent_workers`].
     pub pending: u64,
-    /// Tuples that were emitted and not executed.
+    /// Tuples that were emitted and not executed, but for those of [`RunReport::silent_workers`].
     pub in_flight: u64,
+    /// Workers that did not answer at the end of a run that was not drained, such as `worker 1`: what was left there is
+    /// unknown.
+    pub silent_workers: Vec<String>,
     /// The first errors (at most 200).
     pub errors: Vec<ErrorReport>,
     /// How many errors there were.
     pub error_count: u64,
+    /// How often a worker process died; each time is among the errors too.
+    pub worker_deaths: u64,
     /// From start to end.
     pub elapsed: Duration,
     /// The last counters of each core.
@@ -66,7 +71,7 @@ pub struct RunReport {
 
 impl RunReport {
     /// Whether all went well: the input ended, everything was drained, no message failed or is pending, no tuple is left,
-    /// and no thread was left behind.
+    /// no worker died, and no thread was left behind.
     ///
     /// A run that was stopped is not clean, even where nothing was left, and neither is one in which a replay mended what
     /// had failed. Errors that components reported are another matter, see [`RunReport::error_count`]: nothing need have
@@ -83,7 +88,7 @@ impl RunReport {
     /// ```
     pub fn is_clean(&self) -> bool {
         let executors = || self.snapshots.iter().flat_map(|core| &core.executors);
-        let left = self.pending + self.in_flight + self.cores_left_behind as u64;
+        let left = self.pending + self.in_flight + self.cores_left_behind as u64 + self.worker_deaths;
         // What bolts failed counts too: it may belong to no message that anybody hears of.
         let failed = executors().any(|executor| executor.failed > 0)
             || executors().flat_map(|executor| &executor.inputs).any(|input| input.failed > 0);

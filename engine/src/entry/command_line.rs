@@ -11,6 +11,27 @@ use ringstorm_types::config::{Config, Origin, keys};
 /// More processes than this on one machine are a slip of the finger.
 const WORKERS_MAX: usize = 256;
 
+/// What `worker --help` says of the file. README.md has an example, `ringstorm_types::assignment` the rules.
+pub(super) const ASSIGNMENT_HELP: &str = "\
+The assignment file is one JSON object, the same for all workers of a topology:
+
+  topology_id      text, the same for as long as the topology lives
+  version          whole number, grows with every change of who runs what
+  secret           text of at least 32 bytes that only these workers know
+  acker_executors  executors of __acker, unless topology.acker.executors says
+  active           true or false: whether spouts are asked for tuples
+  workers          list of objects:
+    number         whole number of the worker, --ringstorm-worker
+    incarnation    whole number; a process of a lower one is out of date
+    address        \"host:port\" where it listens and others dial it
+    cores          its cores, 1 to 1024
+    executors      pairs of first and last task: [[1,1],[4,5]]
+
+Each executor of the topology (`describe` shows them) runs in exactly one
+worker. Rename another file over this one to change it: workers take in who has
+moved, and end if their own work has changed. Without the file they end.
+Ctrl-C or SIGTERM: it takes nothing new, drains and ends; twice: at once.";
+
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
 #[derive(Debug, Parser)]
 #[command(name = "topology", subcommand_required = true, arg_required_else_help = true)]
@@ -23,8 +44,8 @@ struct CommandLine<A: Args> {
 enum Choice<A: Args> {
     /// Run here until the input ends, or until Ctrl-C
     Local(WithOwn<LocalArguments, A>),
-    /// Be one of several processes; `local --workers` starts these itself
-    #[command(hide = true)]
+    /// Be one of several processes, led by a file; `local --workers` starts its own
+    #[command(after_long_help = ASSIGNMENT_HELP)]
     Worker(WithOwn<WorkerArguments, A>),
     /// Show components, streams, groupings, tasks and the core of each executor
     Describe(WithOwn<DescribeArguments, A>),
@@ -80,10 +101,10 @@ pub(super) struct LocalArguments {
 #[derive(Debug, Args)]
 #[group(id = "ringstorm.place", required = true, multiple = false)]
 pub(super) struct WorkerPlace {
-    /// The socket of the process that leads
-    #[arg(id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
+    /// The socket of the process that leads: for workers that `local --workers` starts
+    #[arg(hide = true, id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
     pub(super) leader: Option<PathBuf>,
-    /// The file of the assignment
+    /// The file of the assignment, looked at ten times a second; see below
     #[arg(id = "ringstorm.assignment", long = "ringstorm-assignment", value_name = "FILE")]
     pub(super) assignment: Option<PathBuf>,
 }
@@ -94,7 +115,7 @@ pub(super) struct WorkerPlace {
 pub(super) struct WorkerArguments {
     #[command(flatten)]
     pub(super) place: WorkerPlace,
-    /// The number of this worker
+    /// The number of this worker in the assignment
     #[arg(id = "ringstorm.worker", long = "ringstorm-worker", value_name = "NUMBER")]
     pub(super) worker: usize,
     #[command(flatten)]

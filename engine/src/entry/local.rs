@@ -15,6 +15,7 @@ use ringstorm_runtime::{
 
 use super::command_line::LocalArguments;
 use super::live;
+use super::remarks::{Way, without_effect};
 use super::screen::{Screen, one_line};
 use super::signals::{SignalWatch, StopReason};
 use super::verdict::{Status, judge, throughput};
@@ -31,6 +32,8 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     let screen = Arc::new(Screen::new(!arguments.quiet));
     if !arguments.quiet {
         topology.warnings().for_each(|warning| screen.print(&format!("warning: {}", one_line(&warning))));
+        let way = arguments.workers.map_or(Way::OneProcess, |count| Way::Processes(count.get()));
+        without_effect(topology.config(), way).iter().for_each(|text| screen.print(&format!("note: {text}")));
     }
     if screen.is_live() {
         clear_before_panics(Arc::clone(&screen));
@@ -64,7 +67,8 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     let running = running.map_err(|error| error.to_string())?;
 
     let reason = StopReason::default();
-    let signals = SignalWatch::start(Arc::clone(&screen), running.stop_handle(), reason.clone());
+    let stop = running.stop_handle();
+    let signals = SignalWatch::start(Arc::clone(&screen), move || stop.stop(), reason.clone());
     if let Err(error) = &signals {
         screen.print(&format!("warning: signals cannot be watched ({error}): Ctrl-C ends the run without a drain"));
     }

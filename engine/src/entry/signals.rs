@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use ringstorm_runtime::StopHandle;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -42,8 +41,12 @@ pub(super) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Starts watching.
-    pub(super) fn start(screen: Arc<Screen>, stop: StopHandle, reason: StopReason) -> std::io::Result<Self> {
+    /// Starts watching; `stop` is called once.
+    pub(super) fn start(
+        screen: Arc<Screen>,
+        stop: impl Fn() + Send + 'static,
+        reason: StopReason,
+    ) -> std::io::Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let handle = signals.handle();
         let watch = move || {
@@ -58,7 +61,7 @@ impl SignalWatch {
                 let name = if signal == SIGINT { "Ctrl-C" } else { "SIGTERM" };
                 reason.set(name);
                 screen.print(&format!("{name}: taking nothing new and draining; once more ends at once"));
-                stop.stop();
+                stop();
             }
         };
         let thread = std::thread::Builder::new().name("ringstorm-signals".into()).spawn(watch)?;

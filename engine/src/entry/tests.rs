@@ -12,7 +12,7 @@ use ringstorm_types::config::{Config, keys};
 use super::command_line::{Command, Refusal, parse};
 use super::screen::one_line;
 use super::signals::StopReason;
-use super::verdict::{Status, failures, judge, throughput};
+use super::verdict::{Status, failures, judge, judge_worker, throughput};
 use super::*;
 
 #[derive(Debug, Args)]
@@ -109,6 +109,23 @@ fn the_command_line_is_sound_by_claps_own_checks() {
     }
 }
 
+/// What `worker --help` says of the file is what is read.
+#[test]
+fn the_help_of_workers_names_every_field_of_an_assignment() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let (_, behind) = readme.split_once("```json\n{\n  \"topology_id\"").unwrap();
+    let (body, _) = behind.split_once("```").unwrap();
+    let assignment: serde_json::Value = serde_json::from_str(&format!("{{\"topology_id\"{body}")).unwrap();
+    let fields = assignment.as_object().unwrap().keys().chain(assignment["workers"][0].as_object().unwrap().keys());
+    for field in fields {
+        let named =
+            command_line::ASSIGNMENT_HELP.lines().any(|line| line.trim_start().starts_with(&format!("{field} ")));
+        assert!(named, "{field}");
+    }
+    assert!(command_line::ASSIGNMENT_HELP.lines().all(|line| line.len() <= 80));
+}
+
 #[test]
 fn illegal_names_and_failing_builds_are_one_line() {
     for name in ["", " ", "a/b", "a:b", "a.b", "a\\b", ".."] {
@@ -135,8 +152,10 @@ fn report() -> RunReport {
         drained: true,
         pending: 0,
         in_flight: 0,
+        silent_workers: Vec::new(),
         errors: Vec::new(),
         error_count: 0,
+        worker_deaths: 0,
         elapsed: Duration::from_millis(1234),
         snapshots: Vec::new(),
         cores_left_behind: 0,
@@ -166,6 +185,13 @@ fn the_verdict_tells_the_truth() {
     let (_, text) = judged(&RunReport { pending: 1, in_flight: 12_000, ..stopped }, None);
     assert!(text.contains("1 message neither acked nor failed and 12,000 tuples not executed"), "{text}");
 
+    let silent = RunReport { drained: false, silent_workers: vec!["worker 1".into()], in_flight: 2, ..report() };
+    let (status, text) = judged(&silent, None);
+    assert_eq!(status, Status::Left);
+    let unknown =
+        "ended after 1.23 s while worker 1 did not answer: what was left there is unknown; elsewhere 0 messages";
+    assert!(text.contains(unknown) && text.contains("2 tuples not executed"), "{text}");
+
     let (status, text) = judged(&RunReport { error_count: 3, ..report() }, None);
     assert_eq!(status, Status::Errors);
     assert!(text.contains("3 errors"), "{text}");
@@ -173,6 +199,21 @@ fn the_verdict_tells_the_truth() {
     let failed = RunReport { outcome: Outcome::Failed("task 1 of lines\nis gone".into()), ..report() };
     let (status, text) = judged(&failed, None);
     assert_eq!((status, &*text), (Status::Failed, r"error: words failed after 1.23 s: task 1 of lines\nis gone"));
+}
+
+#[test]
+fn the_end_of_an_assigned_worker_is_judged_like_that_of_a_run() {
+    use ringstorm_runtime::WorkerEnd;
+    let judged = |end| judge_worker("words", 2, end, Some("SIGTERM"));
+    assert_eq!(judged(WorkerEnd::Unassigned), (Status::Done, None));
+    let expected = "worker 2 of words was stopped by SIGTERM and is drained".to_owned();
+    assert_eq!(judged(WorkerEnd::Stopped { pending: 0, in_flight: 0 }), (Status::Done, Some(expected)));
+    for (pending, in_flight) in [(1, 0), (0, 12)] {
+        let (status, text) = judged(WorkerEnd::Stopped { pending, in_flight });
+        assert_eq!(status, Status::Left);
+        let text = text.unwrap();
+        assert!(text.starts_with("error: worker 2 of words ") && text.contains(keys::DRAIN_TIMEOUT_SECS), "{text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ringstorm_runtime::metrics::{TopologyMetrics, Window, count_text, duration_text, rate_text};
-use ringstorm_runtime::{Outcome, RunReport};
+use ringstorm_runtime::{Outcome, RunReport, WorkerEnd};
 use ringstorm_types::config::keys;
 
 use super::screen::one_line;
@@ -20,7 +20,7 @@ pub(super) enum Status {
     Usage = 2,
     /// Something was left undone.
     Left = 3,
-    /// Everything was done, but components reported errors.
+    /// Everything was done, but components reported errors, or workers died.
     Errors = 4,
 }
 
@@ -32,7 +32,9 @@ impl From<Status> for ExitCode {
 
 /// Judges a run. The line begins with `error: ` when the status is not [`Status::Done`].
 pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) -> (Status, String) {
-    let RunReport { outcome, drained, pending, in_flight, error_count, elapsed, cores_left_behind, .. } = report;
+    let RunReport {
+        outcome, drained, pending, in_flight, error_count, elapsed, cores_left_behind, silent_workers, ..
+    } = report;
     let after = format!("after {}", duration_text(*elapsed));
     if let Outcome::Failed(text) = outcome {
         return (Status::Failed, format!("error: {name} failed {after}: {}", one_line(text)));
@@ -43,8 +45,13 @@ pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) ->
         _ => "has read all its input".to_owned(),
     };
     if !drained || *pending > 0 || *in_flight > 0 {
+        let silent = silent_workers.join(", ");
+        let with = match silent.as_str() {
+            "" => "with".to_owned(),
+            _ => format!("while {silent} did not answer: what was left there is unknown; elsewhere"),
+        };
         let mut text = format!(
-            "error: {name} {end} and ended {after} with {} neither acked nor failed and {} not executed",
+            "error: {name} {end} and ended {after} {with} {} neither acked nor failed and {} not executed",
             counted(*pending, "message"),
             counted(*in_flight, "tuple"),
         );
@@ -57,12 +64,34 @@ pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) ->
     if *error_count > 0 {
         let errors = counted(*error_count, "error");
         let text = format!(
-            "error: {name} {end} and is drained, {after}, but its components reported {errors}: the result may be \
-             incomplete; mend what they name and run it again"
+            "error: {name} {end} and is drained, {after}, but with {errors}: the result may be incomplete; mend what they \
+             name and run it again"
         );
         return (Status::Errors, text);
     }
     (Status::Done, format!("{name} {end} and is drained, {after}"))
+}
+
+/// Judges the end of a worker that a file leads; nothing is said of one that has nothing to do any more.
+pub(super) fn judge_worker(
+    name: &str,
+    worker: u64,
+    end: WorkerEnd,
+    stopped_by: Option<&str>,
+) -> (Status, Option<String>) {
+    let WorkerEnd::Stopped { pending, in_flight } = end else { return (Status::Done, None) };
+    let end = format!("worker {worker} of {name} was stopped by {}", stopped_by.unwrap_or("a request"));
+    if pending + in_flight == 0 {
+        return (Status::Done, Some(format!("{end} and is drained")));
+    }
+    let text = format!(
+        "error: {end} and ended with {} neither acked nor failed and {} not executed; to give its own messages longer, \
+         raise {}",
+        counted(pending, "message"),
+        counted(in_flight, "tuple"),
+        keys::DRAIN_TIMEOUT_SECS
+    );
+    (Status::Left, Some(text))
 }
 
 /// What the run got through, in one line.

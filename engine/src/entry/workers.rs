@@ -6,11 +6,16 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use ringstorm_runtime::{AssignmentFile, BuiltTopology, WorkerCommand, run_assigned_worker, run_worker};
 
-use super::command_line::WorkerArguments;
-use super::verdict::Status;
+use super::command_line::{WorkerArguments, WorkerPlace};
+use super::remarks::{Way, without_effect};
+use super::screen::Screen;
+use super::signals::{SignalWatch, StopReason};
+use super::verdict::{Status, judge_worker};
 
 /// Makes the commands that start workers: what was typed, with `worker` in the place of `local`, behind the words that
 /// `ringstorm.worker.launch` has for it.
@@ -51,17 +56,38 @@ fn same_file(executable: &Path) -> PathBuf {
     }
 }
 
-/// Runs one worker until the process that started it says that it is over.
+/// Runs one worker until whoever leads it says that it is over. One that a file leads heeds signals itself.
 pub(super) fn be_one(name: &str, topology: BuiltTopology, arguments: &WorkerArguments) -> Result<Status, String> {
-    if arguments.place.leader.is_some() {
-        // A signal to a group reaches every process of it; the leading one decides what becomes of it.
-        super::signals::leave_to_leader();
+    let WorkerPlace { leader, assignment } = &arguments.place;
+    match (leader, assignment) {
+        (Some(leader), _) => {
+            // A signal to a group reaches every process of it; the leading one decides what becomes of it.
+            super::signals::leave_to_leader();
+            run_worker(name, topology, arguments.worker, leader).map_err(|error| error.to_string())?;
+            Ok(Status::Done)
+        }
+        (None, Some(file)) => be_assigned(name, topology, arguments.worker as u64, file),
+        (None, None) => Err("a worker needs a leader or an assignment".into()),
     }
-    let ran = match (&arguments.place.leader, &arguments.place.assignment) {
-        (Some(leader), _) => run_worker(name, topology, arguments.worker, leader),
-        (None, Some(file)) => run_assigned_worker(name, topology, arguments.worker as u64, AssignmentFile::new(file)),
-        (None, None) => return Err("a worker needs a leader or an assignment".into()),
+}
+
+fn be_assigned(name: &str, topology: BuiltTopology, worker: u64, file: &Path) -> Result<Status, String> {
+    let (screen, reason) = (Arc::new(Screen::new(false)), StopReason::default());
+    let (stop, stops) = channel();
+    without_effect(topology.config(), Way::LedByFile(worker))
+        .iter()
+        .for_each(|text| screen.print(&format!("note: {text}")));
+    let ask = move || {
+        // One that is over needs no stop.
+        let _ = stop.send(());
     };
-    ran.map_err(|error| error.to_string())?;
-    Ok(Status::Done)
+    let signals = SignalWatch::start(Arc::clone(&screen), ask, reason.clone());
+    if let Err(error) = &signals {
+        screen.print(&format!("warning: signals cannot be watched ({error}): Ctrl-C ends the worker without a drain"));
+    }
+    let ended = run_assigned_worker(name, topology, worker, AssignmentFile::new(file), stops);
+    let ended = ended.map_err(|error| error.to_string())?;
+    let (status, verdict) = judge_worker(name, worker, ended, reason.get().as_deref());
+    verdict.into_iter().for_each(|line| screen.print(&line));
+    Ok(status)
 }

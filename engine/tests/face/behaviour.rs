@@ -41,6 +41,13 @@ fn settings_without_effect_are_named() {
 }
 
 #[test]
+fn settings_of_workers_without_effect_are_noted() {
+    let listen = r#"ringstorm.worker.listen=["127.0.0.1:6700"]"#;
+    let ended = run("exclamation", &["local", "-c", listen]).expect_code(0);
+    assert!(ended.errors.starts_with("note: ringstorm.worker.listen has no effect here: "), "{}", ended.errors);
+}
+
+#[test]
 fn what_is_emitted_is_shown_on_standard_error_if_asked_for() {
     let emitted = |errors: &str| errors.lines().filter(|line| line.starts_with("debug: ")).count();
     let quiet = run("exclamation", &["local", "--count", "20"]).expect_code(0);

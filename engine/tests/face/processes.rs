@@ -9,19 +9,17 @@ use std::time::{Duration, Instant};
 /// No run of these tests takes longer, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The executable of an example. `cargo test` builds all of them beside the tests; a test that is run in another way
-/// builds them itself.
+/// The executable of an example. Built here, since `cargo test --tests` builds none, and one of another day may lie there;
+/// where they are up to date that costs a moment.
 pub(crate) fn example(name: &str) -> PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
-        test.ancestors().nth(2).unwrap().join("examples")
+        let directory = test.ancestors().nth(2).unwrap().join("examples");
+        build_examples(&directory);
+        directory
     });
-    let path = directory.join(name);
-    if !path.exists() {
-        build_examples(directory);
-    }
-    path
+    directory.join(name)
 }
 
 fn build_examples(directory: &Path) {

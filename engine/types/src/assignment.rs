@@ -3,9 +3,36 @@
 //! Whoever makes it (the process that leads a local run, a file, the control plane) gives the same one to every worker of
 //! the topology, and a new one when something changes. Data and checks only.
 //!
-//! Rules: the version never falls; a worker's number belongs to its slot for as long as the topology lives; each process
-//! that runs in a slot has a greater incarnation than those before it; a worker whose own executors change is another
-//! process.
+//! Rules: the version never falls, and grows with every change of who runs what: two assignments of one version differ in
+//! addresses, incarnations and whether spouts are active at most. A worker's number belongs to its slot for as long as the
+//! topology lives; each process that runs in a slot has a greater incarnation than those before it; a worker whose own
+//! executors or cores change is another process.
+//!
+//! # The file
+//!
+//! `worker --ringstorm-assignment FILE --ringstorm-worker NUMBER` reads an [`Assignment`] as one JSON object, in UTF-8 and
+//! of at most 256 MiB. Every field must be there, once, and no other. README.md has an example.
+//!
+//! | field | JSON | range |
+//! | --- | --- | --- |
+//! | `topology_id` | text | any; the same for as long as the topology lives |
+//! | `version` | number | a whole number of 64 bits with its sign |
+//! | `secret` | text | at least [`SECRET_BYTES_MIN`] bytes |
+//! | `acker_executors` | number | from 0; without effect where `topology.acker.executors` is set |
+//! | `active` | `true` or `false` | |
+//! | `workers` | list of objects | each with a number of its own |
+//! | `workers[].number` | number | a whole number from 0, below 2^64 |
+//! | `workers[].incarnation` | number | a whole number from 0, below 2^64; `local` takes microseconds since 1970 |
+//! | `workers[].address` | text | `host:port`, a name or an address; empty while it is not known |
+//! | `workers[].cores` | number | 1 to [`CORES_MAX`] |
+//! | `workers[].executors` | list of `[first, last]` task ids, both included | at least one; all of the topology's in exactly one worker |
+//!
+//! Tasks are numbered as Storm does: the components in the order of their ids, the system's first (`__acker` before `count`),
+//! from 1. `describe` shows the executors.
+//!
+//! Whoever changes it renames another file over it. A worker looks ten times a second. What cannot be read, an assignment that
+//! is older than what it or another worker has heard of, and another plan of the same version are left, with a note. It ends
+//! in order when the file is gone, when it is not among the workers any more, or when its own executors or cores are others.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -46,11 +46,12 @@ fn a_worker_that_is_killed_at_any_moment_near_the_end_leaves_a_true_verdict() {
     eprintln!("{codes:?}");
 }
 
-/// Either all was done, or the worker is named.
+/// Either all was done before the death, or the worker is named.
 #[track_caller]
 fn assert_is_truthful(end: &End, killed: usize) {
     match end.code {
-        Some(0) => {
+        Some(code @ (0 | 4)) => {
+            ringstorm_tests::run::assert_deaths(&end.errors, &vec![killed; usize::from(code == 4)]);
             let (_, acked, _) = end.spout_counts();
             assert!(acked == 20 || acked == 50, "{end:?}");
             assert!(!end.all("finished").is_empty() && end.all("taken").len() == 1, "{end:?}");
@@ -73,9 +74,29 @@ fn a_stop_while_a_worker_is_replaced_drains_all_the_same() {
     assert!(case.run.signal(1, Signal::KILL));
     case.wait_for_notes("preparing", 2);
     case.run.signal_leader(Signal::TERM);
-    let end = case.finish().expect_code(0);
+    let end = case.finish().expect_deaths(&[1]);
     assert!(end.verdict().contains("was stopped by SIGTERM and is drained"), "{}", end.verdict());
     let (emitted, acked, failed) = end.spout_counts();
     assert_eq!(emitted, acked + failed, "{end:?}");
     assert!(acked > 0 && end.all("finished").len() == 1, "{end:?}");
+}
+
+/// A worker stands still when the run is stopped: what it has is unknown, and nobody says that it is nothing.
+#[test]
+fn what_a_worker_that_stands_still_has_left_is_said_to_be_unknown() {
+    let arguments = ["--count", "100000", "--pace-ms", "2", "-c", "ringstorm.drain.timeout.secs=1"];
+    let case = Case::sequence(Some(2), &arguments);
+    case.wait_for_note("opened");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(case.run.signal(1, Signal::STOP));
+    std::thread::sleep(Duration::from_millis(300));
+    case.run.signal_leader(Signal::TERM);
+    let end = case.finish().expect_code(3);
+    let said = end.verdict();
+    eprintln!("{said}");
+    let (_, elsewhere) =
+        said.split_once("while worker 1 did not answer: what was left there is unknown; elsewhere ").unwrap();
+    assert!(!elsewhere.starts_with("0 messages"), "what the spout has pending is known: {said}");
+    assert!(!said.contains("is drained") && !end.errors.contains("in a call"), "{}", end.errors);
+    assert!(end.errors.contains("error: worker 1: has not ended"), "{}", end.errors);
 }

@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ringstorm_tests::journal::{Note, Notes};
-use ringstorm_tests::run::Run;
+use ringstorm_tests::run::{Run, assert_deaths};
 use ringstorm_tests::waiting::{soak_secs, until};
 use rustix::process::Pid;
 
@@ -107,6 +107,14 @@ impl End {
     fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}\n{:?}", self.errors, self.notes);
         self
+    }
+
+    /// It drained, and its errors are the deaths of these workers, which were killed while tuples flowed.
+    #[track_caller]
+    fn expect_deaths(self, workers: &[usize]) -> Self {
+        let end = self.expect_code(4);
+        assert_deaths(&end.errors, workers);
+        end
     }
 
     /// The one line that begins so.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringstorm_tests::outside::Outside;
-use ringstorm_tests::run::Run;
+use ringstorm_tests::run::{Run, assert_deaths};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{AMPLE, Case, soak_secs, until};
@@ -31,10 +31,11 @@ fn a_dead_worker_is_replaced_at_once_and_takes_nobody_along() {
 
     let mut processes = run.workers();
     assert_eq!(processes.len(), workers);
-    let mut slowest = Duration::ZERO;
+    let (mut slowest, mut dead) = (Duration::ZERO, Vec::new());
     for kill in 0..kills as usize {
         let worker = kill * 3 % workers;
         assert!(run.signal(worker, Signal::KILL));
+        dead.push(worker);
         let killed = Instant::now();
         let old = processes[worker].1;
         let replaced = |now: &[(usize, Pid)]| now.iter().any(|(number, pid)| *number == worker && *pid != old);
@@ -51,7 +52,8 @@ fn a_dead_worker_is_replaced_at_once_and_takes_nobody_along() {
     let status = run.wait(AMPLE);
     let (errors, fates) = (run.errors(), source.fates());
     eprintln!("{workers} workers, {kills} kills: the slowest replacement after {slowest:?}; {fates:?}");
-    assert!(status.is_some_and(|status| status.success()), "{status:?} {fates:?}\n{errors}");
+    assert_eq!(status.and_then(|status| status.code()), Some(4), "{fates:?}\n{errors}");
+    assert_deaths(&errors, &dead);
     assert_eq!((fates.begun, fates.acked), (count, count), "{errors}");
 }
 
@@ -74,7 +76,8 @@ fn workers_that_die_at_the_same_moment_are_all_replaced() {
     eprintln!("two replaced after {:?}", killed.elapsed());
     let status = run.wait(AMPLE);
     let (errors, fates) = (run.errors(), source.fates());
-    assert!(status.is_some_and(|status| status.success()), "{status:?} {fates:?}\n{errors}");
+    assert_eq!(status.and_then(|status| status.code()), Some(4), "{fates:?}\n{errors}");
+    assert_deaths(&errors, &[1, 2]);
     assert_eq!((fates.begun, fates.acked), (count, count), "{errors}");
 }
 
@@ -98,7 +101,7 @@ fn a_new_process_hears_nothing_of_what_its_predecessor_emitted() {
             eprintln!("{} of the old process were settled late", settled.number("settled"));
             assert!(settled.number("settled") > 10);
         }
-        let end = case.finish().expect_code(0);
+        let end = case.finish().expect_deaths(&[0]);
         assert_ne!(opened[0].process, opened[1].process);
         assert_eq!(end.spout_counts(), (600, 600, 0), "{end:?}");
         assert!(end.all("fail").is_empty() && end.all("unasked").is_empty(), "{end:?}");
@@ -123,7 +126,7 @@ fn an_executable_that_is_built_anew_does_not_join_the_run() {
         std::fs::write(&executable, "not what it was").unwrap();
         case.wait_for_notes("opened", opened + 1 - worker);
     }
-    let end = case.finish().expect_code(0);
+    let end = case.finish().expect_deaths(&[0, 1]);
     assert_eq!(end.spout_counts(), (300, 300, 0), "{end:?}");
 }
 
@@ -149,7 +152,7 @@ fn a_replacement_that_is_killed_before_it_is_ready_is_replaced_too() {
             });
         }
     }
-    let end = case.finish().expect_code(0);
+    let end = case.finish().expect_deaths(&[1, 1, 1]);
     let (emitted, acked, failed) = end.spout_counts();
     assert_eq!((emitted - failed, acked), (400, 400), "{end:?}");
     // A run whose count of workers that are ready is wrong ends without this.

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use ringstorm_tests::addresses::free_addresses;
+use ringstorm_tests::proxy::Proxy;
 use ringstorm_tests::run::Run;
 use rustix::process::Signal;
 
@@ -77,4 +79,45 @@ fn a_directory_of_temporary_files_that_cannot_be_used_is_one_error() {
         assert!(errors.contains(temporary.to_str().unwrap()) && errors.contains("TMPDIR"), "{errors}");
         assert_eq!(deep.read_dir().unwrap().count(), 0, "nothing is left");
     }
+}
+
+/// Addresses at which nobody is: the run waits, and says for whom, where and why, without a line for each try.
+#[test]
+fn whoever_cannot_be_reached_is_named_with_address_and_reason() {
+    let dialed: [(&str, &str); 2] = [
+        ("127.0.0.1:1", "127.0.0.1:1: Connection refused"),
+        ("unknown.invalid:7", "unknown.invalid:7: failed to lookup"),
+    ];
+    for (address, why) in dialed {
+        let dial = format!(r#"ringstorm.worker.dial=["{address}","{address}"]"#);
+        let case = Case::sequence(Some(2), &["-c", &dial, "-c", "ringstorm.drain.timeout.secs=1"]);
+        let said = |text: &str| case.run.errors().matches(text).count();
+        let expected = format!("note: [worker 0] worker 1 cannot be reached: {why}");
+        crate::until("it to be named", Duration::from_secs(12), || said(&expected) == 1);
+        crate::until("the one that is not dialed to say so", AMPLE, || {
+            said(&format!("note: [worker 1] worker 0 has not connected; this worker waits for it at {address}")) == 1
+        });
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(case.run.errors().lines().count(), 2, "{}", case.run.errors());
+        case.run.signal_leader(Signal::TERM);
+        case.finish().expect_code(0);
+    }
+}
+
+/// The one that is dialed comes late.
+#[test]
+fn whoever_comes_late_is_named_and_then_said_to_be_reached() {
+    let [own, dialed] = free_addresses();
+    let settings = [
+        format!(r#"ringstorm.worker.listen=["127.0.0.1:0","{own}"]"#),
+        format!(r#"ringstorm.worker.dial=["{own}","{dialed}"]"#),
+    ];
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting.as_str()]).collect();
+    let case = Case::sequence(Some(2), &settings);
+    let said = |text: &str| case.run.errors().matches(text).count();
+    crate::until("it to be named", AMPLE, || said("note: [worker 0] worker 1 cannot be reached: ") == 1);
+    let _proxy = Proxy::start_at(&dialed, &own, 0);
+    case.wait_for_note("finished");
+    assert_eq!(said("note: [worker 0] worker 1 is reached"), 1, "{}", case.run.errors());
+    case.finish().expect_code(0);
 }

@@ -17,6 +17,13 @@ pub(super) struct Target {
     pub(super) is_looked_at: bool,
 }
 
+impl Target {
+    /// Whether it was there.
+    pub(super) fn is_known(&self) -> bool {
+        self.id.is_some()
+    }
+}
+
 /// What follows from a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum After {

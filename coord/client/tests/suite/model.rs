@@ -38,11 +38,13 @@ pub(crate) enum Fault {
     /// The call is done, its answer is lost, and then somebody kills the topology for good and submits another one of
     /// its name.
     Stranger,
+    /// The call is done, its answer is lost, and a topology that is killed by then is gone at once.
+    Gone,
     /// Uploads are lost.
     LosesUploads,
 }
 
-pub(crate) const FAULTS: [Fault; 10] = [
+pub(crate) const FAULTS: [Fault; 11] = [
     Fault::NotSent,
     Fault::LostBefore,
     Fault::LostAfter,
@@ -52,6 +54,7 @@ pub(crate) const FAULTS: [Fault; 10] = [
     Fault::DiesBefore,
     Fault::DiesAfter,
     Fault::Stranger,
+    Fault::Gone,
     Fault::LosesUploads,
 ];
 
@@ -209,6 +212,10 @@ impl Cluster {
             }
             Some(Fault::Stranger) => {
                 self.stranger();
+                lost()
+            }
+            Some(Fault::Gone) => {
+                self.topologies.retain(|_, living| living.status != "KILLED");
                 lost()
             }
             _ => CallOutcome::Answered(answer),

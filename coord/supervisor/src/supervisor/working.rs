@@ -108,15 +108,15 @@ impl Supervisor {
                 SlotAction::Note(line) => SupervisorEffect::Note(line),
                 SlotAction::Stop { incarnation, how } => SupervisorEffect::StopWorker { port, incarnation, how },
                 SlotAction::Start { incarnation, share } => {
-                    let version = self.assignments.ours().get(&share.topology).map_or(0, |it| it.version);
+                    let assigned = self.assignments.ours().get(&share.topology);
                     SupervisorEffect::StartWorker(StartWorker {
                         port,
                         topology: share.topology,
                         incarnation,
                         executors: share.executors,
                         resources: share.resources,
-                        cores: self.settings.cores_of_a_slot(),
-                        version,
+                        cores: assigned.map_or(1, |it| it.cores),
+                        version: assigned.map_or(0, |it| it.version),
                     })
                 }
             });

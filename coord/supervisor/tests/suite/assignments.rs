@@ -1,10 +1,14 @@
 //! What is believed of the tree, and what is not.
 
+use std::time::Duration;
+
+use ringstorm_records::payload;
 use ringstorm_records::records::TopologyStatus;
 use ringstorm_records::znode::Node;
+use ringstorm_supervisor::{LocalState, Settings};
 
 use crate::host::Host;
-use crate::world::{ID, World, assignment_of, name};
+use crate::world::{ID, World, assignment, assignment_of, name};
 
 fn running() -> (World, Host) {
     let world = World::new();
@@ -37,7 +41,12 @@ fn a_watch_that_is_never_told_costs_the_period_of_looks() {
 
 #[test]
 fn a_member_that_lags_is_caught_up_with_before_it_is_believed() {
-    let (world, mut host) = running();
+    let world = World::new();
+    world.assign("words-1-1", Some(5), &[(6700, 1)]);
+    // It writes nothing meanwhile, by which the member would catch up.
+    let settings = Settings { heartbeat_period: Duration::from_secs(3600), ..Settings::default() };
+    let mut host = Host::with(&world, LocalState::default(), "boot-1", settings);
+    host.pass(1);
     host.store.disconnect();
     host.store.reconnect(1).unwrap();
     host.pass(1);
@@ -201,13 +210,39 @@ fn without_zookeeper_workers_go_on_and_dead_ones_are_started_again() {
 #[test]
 fn what_changed_while_the_connection_was_lost_is_read_when_it_is_back() {
     let (world, mut host) = running();
-    host.store.disconnect();
-    host.run();
+    for (watches_are_late, executor) in [(false, 8), (true, 9)] {
+        host.store.disconnect();
+        host.run();
+        world.assign("words-1-1", Some(executor), &[(6701, executor)]);
+        world.assign("other-2-2", Some(executor), &[(6700, executor)]);
+        host.store.hold_watches(watches_are_late);
+        host.store.reconnect(1).unwrap();
+        host.run();
+        let both = (host.runs(6700), host.runs(6701));
+        assert_eq!(both, (Some(("other-2-2", executor)), Some(("words-1-1", executor))));
+    }
+}
+
+#[test]
+fn what_looks_unchanged_in_another_session_is_read_all_the_same() {
+    let (mut world, mut host) = running();
+    let older = world.snapshot();
+    // As many writes as the restored tree will have had.
+    for _ in 0..3 {
+        world.set_base("words-1-1", TopologyStatus::Active);
+    }
     world.assign("words-1-1", Some(6), &[(6701, 1)]);
-    world.assign("other-2-2", Some(1), &[(6700, 9)]);
-    host.store.reconnect(1).unwrap();
     host.run();
-    assert_eq!((host.runs(6700), host.runs(6701)), (Some(("other-2-2", 9)), Some(("words-1-1", 1))));
+    let before = world.read(&assignment_of("words-1-1")).unwrap().stat;
+    world.restore(&older);
+    let bytes = |version| payload::encode(&assignment(Some(version), &[(6702, 1)])).len();
+    let version = (7..1000).find(|version| bytes(*version) == before.data_bytes).unwrap();
+    world.assign("words-1-1", Some(version), &[(6702, 1)]);
+    assert_eq!(world.read(&assignment_of("words-1-1")).unwrap().stat, before);
+    host.store.expire();
+    host.store.reopen(0);
+    host.run();
+    assert_eq!((host.runs(6701), host.runs(6702)), (None, Some(("words-1-1", 1))));
 }
 
 #[test]

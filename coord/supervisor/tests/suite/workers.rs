@@ -116,7 +116,7 @@ fn other_executors_in_the_same_slot_are_a_new_incarnation() {
     world.assign("words-1-1", Some(2), &[(6700, 1), (6700, 3), (6701, 2)]);
     host.pass(1);
     assert_eq!(host.started.last().unwrap().executors, [(1, 1), (3, 3)].into());
-    assert_eq!(host.started.last().unwrap().version, 2);
+    assert_eq!((host.started.last().unwrap().version, host.started.last().unwrap().cores), (2, 4));
     assert!(host.incarnations(6700)[0] > first);
     assert_eq!(host.incarnations(6701), other);
     assert_eq!(host.stopped, [(6700, first, StopHow::Ask)]);

@@ -135,7 +135,8 @@ impl World {
 pub(crate) fn assignment(version: Option<i64>, parts: &[Part]) -> Assignment {
     let slot = |port: u16| NodeInfo { node: ID.to_owned(), port: [i64::from(port)].into() };
     let executors: BTreeMap<_, _> = parts.iter().map(|(port, task)| (vec![*task, *task], slot(*port))).collect();
-    Assignment { version, executor_node_port: executors, ..Assignment::default() }
+    let slot_cores = Some([(ID.to_owned(), 4)].into());
+    Assignment { version, slot_cores, executor_node_port: executors, ..Assignment::default() }
 }
 
 pub(crate) fn assignment_of(topology: &str) -> Node {

@@ -41,8 +41,8 @@ pub(super) struct Looks {
     due: Moment,
     /// Whether the next one has to be fresh.
     is_fresh: bool,
-    /// The one that is under way: when it began, and whether it is fresh.
-    under_way: Option<(Moment, bool)>,
+    /// Of the one that is under way: whether it is fresh.
+    under_way: Option<bool>,
     last_began: Moment,
     troubles: u32,
 }
@@ -70,7 +70,7 @@ impl Looks {
             return None;
         }
         let is_fresh = std::mem::take(&mut self.is_fresh);
-        self.under_way = Some((now.moment, is_fresh));
+        self.under_way = Some(is_fresh);
         self.last_began = now.moment;
         self.due = now.moment + settings.look_period;
         Some(is_fresh)
@@ -78,7 +78,7 @@ impl Looks {
 
     /// It ended in trouble. Returns whether it is the first trouble in a row.
     pub(super) fn failed(&mut self, now: Now, settings: &WorkerSettings) -> bool {
-        let was_fresh = self.under_way.take().is_some_and(|(_, is_fresh)| is_fresh);
+        let was_fresh = self.under_way.take().unwrap_or_default();
         self.troubles = self.troubles.saturating_add(1);
         self.is_fresh |= was_fresh;
         // A pause also where it was asked for at once meanwhile.

@@ -9,10 +9,10 @@ use ringstorm_ring::Doorbell;
 use ringstorm_types::config::Config;
 use ringstorm_types::{ComponentId, ExecutorId, TaskId};
 
+use crate::core::events::EventSender;
 use crate::core::failure::TaskFailure;
 use crate::core::reports::Reports;
 use crate::core::status::Event;
-use crate::local::EventSender;
 
 /// Facts about a running task, given to `open` and `prepare`.
 #[derive(Clone, Debug)]

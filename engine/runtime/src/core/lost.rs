@@ -98,7 +98,7 @@ impl Core {
             link.is_away = true;
             link.blocked = false;
         }
-        self.some_are_away = true;
+        self.transfer.some_are_away = true;
         self.forget_what_was_said(&self.tasks_behind(peers));
         self.lose_pending(worker);
         self.drop_for_absent();
@@ -126,7 +126,7 @@ impl Core {
         for link in self.transfer.links.iter_mut().filter(|link| link.leads_to(&[peer])) {
             link.is_away = false;
         }
-        self.some_are_away = self.transfer.links.iter().any(|link| link.is_away);
+        self.transfer.some_are_away = self.transfer.links.iter().any(|link| link.is_away);
         self.announce_pauses(&[peer]);
     }
 

@@ -14,6 +14,7 @@ use ringstorm_types::{ComponentId, ExecutorId, MessageId};
 use crate::api::spout::Spout;
 use crate::core::failure::{TaskFailure, caught, drop_safely, error_text};
 use crate::core::gate::Gate;
+use crate::core::paced_fails::PacedFails;
 use crate::core::spout_rebuild::Gone;
 use crate::core::spout_task::{SpoutStats, SpoutTask, Wait, WhyIdle, deliver};
 use crate::core::transfer::Transfer;
@@ -49,6 +50,7 @@ pub(crate) struct SpoutExecutor {
     next_rotation_ns: u64,
     expiring: bool,
     outcomes: Vec<(u32, Outcome)>,
+    paced_fails: PacedFails,
     finished_now: bool,
     pub(super) active: bool,
     /// Its code may wait: what one call has emitted leaves before the next call.
@@ -109,6 +111,7 @@ impl SpoutExecutor {
             next_rotation_ns: settings.timeout_ns.map_or(u64::MAX, |timeout_ns| now_ns.saturating_add(timeout_ns)),
             expiring: false,
             outcomes: Vec::new(),
+            paced_fails: PacedFails::default(),
             finished_now: false,
             active: false,
             may_wait: settings.may_wait,
@@ -208,7 +211,7 @@ impl SpoutExecutor {
             _ => None,
         });
         let rotation = self.timeout_ns.map(|_| self.next_rotation_ns);
-        waits.chain(rotation).min()
+        waits.chain(rotation).chain(self.paced_fails.deadline_ns()).min()
     }
 
     /// One slice. Returns whether anything was done.
@@ -222,7 +225,7 @@ impl SpoutExecutor {
     #[inline]
     fn run_slice(&mut self, transfer: &mut Transfer) -> bool {
         let mut progress = false;
-        if !self.outcomes.is_empty() {
+        if !self.outcomes.is_empty() || self.paced_fails.is_due(transfer.now_ns) {
             self.deliver_outcomes(transfer);
             progress = true;
         }
@@ -322,7 +325,8 @@ impl SpoutExecutor {
     }
 
     fn deliver_outcomes(&mut self, transfer: &mut Transfer) {
-        let outcomes = std::mem::take(&mut self.outcomes);
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        self.paced_fails.pace(&mut outcomes, transfer.some_are_away, transfer.now_ns);
         for (task, outcome) in &outcomes {
             let index = (task - self.first_task) as usize;
             let stats = &mut self.stats;

@@ -159,6 +159,8 @@ pub(crate) struct Transfer {
     pub(crate) links: Vec<Link>,
     /// The connections to cores of other workers, if there are any.
     pub(crate) sockets: Option<Sockets>,
+    /// Some cores of other workers are away for too long.
+    pub(crate) some_are_away: bool,
     /// Buffers on their way back from the sockets.
     pub(crate) spare_pool: Vec<Vec<u8>>,
     pub(crate) pool: FramePool,

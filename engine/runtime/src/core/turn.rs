@@ -266,7 +266,7 @@ impl Core {
         debug_assert!(self.transfer.fresh.is_empty());
         self.transfer.fresh = fresh;
         self.transfer.flush_acks();
-        if self.some_are_away {
+        if self.transfer.some_are_away {
             self.drop_for_absent();
         }
         self.publish_control();

@@ -1,6 +1,5 @@
 //! Builds one core from the blueprint, on the core's own thread: user code is made where it will live.
 
-use crate::local::EventSender;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::api::context::{TaskWaker, TopologyContext};
 use crate::core::acker_executor::AckerExecutor;
 use crate::core::bolt_executor::{BoltExecutor, BoltFactory, BoltTask, Tick};
 use crate::core::control::ControlBatch;
+use crate::core::events::EventSender;
 use crate::core::failure::caught;
 use crate::core::frame_cell::FrameCell;
 use crate::core::gate::Gate;
@@ -177,7 +177,6 @@ pub(crate) fn assemble(blueprint: &Blueprint, fittings: Fittings) -> Core {
         next_tick_ns: u64::MAX,
         stopping: false,
         pauses_by_peer: Vec::new(),
-        some_are_away: false,
         idle_since_ns: now_ns,
         told_ns: 0,
         tick_payload: Vec::new(),
@@ -247,6 +246,7 @@ impl CoreBuilder<'_> {
             inbox_count: bolts.len(),
             links,
             sockets: None,
+            some_are_away: false,
             spare_pool: Vec::new(),
             pool: FramePool::new(blueprint.limits.frame_bytes),
             limits: blueprint.limits,

@@ -11,32 +11,28 @@
 //! Threading: a thread of its own that sleeps between events. Errors: a fatal failure of user code ends the run with
 //! it; a core that ends by itself is a fault of the runtime and ends the run too.
 
-use std::collections::BTreeSet;
+mod ending;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::core::events::Place;
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
 use crate::metrics::CoreSnapshot;
-use crate::report::{ErrorReport, Outcome, RunReport};
+use crate::report::{ErrorReport, RunReport};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::error_thread::{ErrorListener, ErrorThread};
-use crate::worker::members::{Held, Members, Order, Reading};
+use crate::worker::members::{Members, Order, Reading};
 use crate::worker::owner::{Open, Wishes};
 use crate::worker::stalls::Stalls;
-use ringstorm_types::ComponentId;
 use ringstorm_types::throttle::Throttle;
-use ringstorm_types::topology::ComponentKind;
 
 /// How often the coordinator looks at the cores when nothing happens.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// Between two readings of the drain.
 const DRAIN_PERIOD: Duration = Duration::from_micros(500);
-/// How long cores may take to close and clean up before they are left behind.
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same for cores that do not even answer, since user code holds them.
-const STOP_TIMEOUT_OF_HELD: Duration = Duration::from_millis(500);
 /// How long cores may take to hand in their last counters.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -47,6 +43,8 @@ const MESSAGES_IN_A_ROW: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Message {
     Core(Event),
+    /// The same, of a kind of which only so many may wait.
+    Placed(Event, Place),
     /// The owner has a wish, see [`Wishes`].
     Owner,
 }
@@ -61,6 +59,7 @@ pub(crate) struct Coordinator {
     error_thread: ErrorThread,
     errors: Vec<ErrorReport>,
     error_count: u64,
+    worker_deaths: u64,
     throttle: Throttle,
     /// By member: it is ready, and so is whoever has taken its place since.
     ready: Vec<bool>,
@@ -80,6 +79,8 @@ pub(crate) struct Coordinator {
     /// All members were ready once.
     has_begun: bool,
     started: Instant,
+    /// When it was last looked whether the members live.
+    looked: Instant,
     stalls: Stalls,
     on_note: NoteListener,
 }
@@ -116,6 +117,7 @@ impl Coordinator {
             error_thread: ErrorThread::start(on_error),
             errors: Vec::new(),
             error_count: 0,
+            worker_deaths: 0,
             throttle,
             ready: vec![false; count],
             ended: vec![false; count],
@@ -128,6 +130,7 @@ impl Coordinator {
             has_begun: false,
             active,
             started: Instant::now(),
+            looked: Instant::now(),
             stalls,
             on_note,
         }
@@ -168,133 +171,6 @@ impl Coordinator {
         }
     }
 
-    fn end(mut self) -> RunReport {
-        self.is_ending = true;
-        let timeout = Duration::from_secs_f64(self.blueprint.config.drain_timeout_secs().unwrap_or(30.0));
-        let mut until = Instant::now() + timeout;
-        let mut drained = self.fatal.is_none();
-        self.members.tell_all(Order::StopTicks);
-        if self.stop_requested {
-            self.members.tell_all(Order::Deactivate);
-        }
-        if self.fatal.is_none() && self.has_begun {
-            drained = self.drain(until);
-            self.name_those_away();
-            let order = self.blueprint.order.clone();
-            for component in order {
-                if self.fatal.is_some() || !drained {
-                    break;
-                }
-                if !self.stop_requested {
-                    // Whoever stops it wants all of it to end in time; otherwise each component has as much.
-                    until = Instant::now() + timeout;
-                }
-                drained = self.finish(&component, until) && self.drain(until);
-                if !drained && !self.stop_requested {
-                    self.fatal.get_or_insert(format!(
-                        "component {component} and what came of it was not finished within {timeout:?} after the input \
-                         had ended; raise ringstorm.drain.timeout.secs if it needs more"
-                    ));
-                }
-            }
-        }
-        let (snapshots, answered) = self.members.snapshots(SNAPSHOT_TIMEOUT);
-        self.last_snapshots = Some(snapshots.clone());
-        let (pending, in_flight) = self.left();
-        self.end_members(&answered);
-        self.error_thread.end();
-        self.wishes.end();
-        let outcome = match self.fatal.take() {
-            Some(text) => Outcome::Failed(text),
-            None if self.stop_requested => Outcome::Stopped,
-            None => Outcome::Completed,
-        };
-        RunReport {
-            outcome,
-            drained,
-            pending,
-            in_flight,
-            errors: self.errors,
-            error_count: self.error_count,
-            elapsed: self.started.elapsed(),
-            snapshots,
-            cores_left_behind: self.ended.iter().filter(|ended| !**ended).count(),
-        }
-    }
-
-    /// Has the tasks of a component finish. Returns whether all of them did.
-    ///
-    /// Spouts have nothing to finish, but once their cores have answered they emit nothing any more. One that does not
-    /// come back from waiting for its source holds nobody up: what it may yet emit is not acked.
-    fn finish(&mut self, component: &ComponentId, until: Instant) -> bool {
-        let number = self.blueprint.components.iter().position(|known| known == component);
-        let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { return true };
-        let is_spout = self.blueprint.built.topology.components[component].kind == ComponentKind::Spout;
-        let until = if is_spout { until.min(Instant::now() + STOP_TIMEOUT_OF_HELD) } else { until };
-        let hosts = self.members.hosts_of(component);
-        self.members.tell_all(Order::Finish { component: number });
-        while !hosts.iter().all(|member| self.finished[*member] == Some(number)) {
-            if self.fatal.is_some() || Instant::now() >= until {
-                return is_spout;
-            }
-            self.wait(DRAIN_PERIOD);
-        }
-        true
-    }
-
-    /// Has all members close and clean up and waits for their ends; names who holds those that do not end. Those that
-    /// have just answered have more time than those that user code holds.
-    fn end_members(&mut self, answered: &BTreeSet<usize>) {
-        self.members.tell_all(Order::Stop { orderly: true });
-        let told = Instant::now();
-        let has_begun = self.has_begun;
-        let has_answered = |member: usize| !has_begun || answered.contains(&member);
-        while let Some(timeout) = (0..self.ended.len())
-            .filter(|member| !self.ended[*member])
-            .map(|member| if has_answered(member) { STOP_TIMEOUT } else { STOP_TIMEOUT_OF_HELD })
-            .max()
-            .filter(|timeout| told.elapsed() < *timeout)
-        {
-            self.wait(Duration::from_millis(20).min(timeout));
-        }
-        for member in (0..self.ended.len()).filter(|member| !self.ended[*member]).collect::<Vec<_>>() {
-            let Held { component, time } = self.members.holder(member);
-            let text = format!(
-                "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
-                time.as_secs_f64()
-            );
-            self.report(component, 0, text, false);
-        }
-    }
-
-    /// A member whose place was not taken in time cannot say what was left there.
-    fn name_those_away(&mut self) {
-        let away: Vec<String> = (0..self.ready.len())
-            .filter(|member| !self.ready[*member])
-            .map(|member| self.members.holder(member).component)
-            .collect();
-        if !away.is_empty() {
-            self.fatal.get_or_insert(format!(
-                "{} had died, and nobody was ready in its place before the time to drain was over; what was left there is \
-                 unknown",
-                away.join(", ")
-            ));
-        }
-    }
-
-    /// Waits until nothing is on its way and nothing is pending.
-    fn drain(&mut self, until: Instant) -> bool {
-        loop {
-            if self.is_drained() {
-                return true;
-            }
-            if self.fatal.is_some() || Instant::now() >= until {
-                return false;
-            }
-            self.wait(DRAIN_PERIOD);
-        }
-    }
-
     fn input_has_ended(&mut self) -> bool {
         self.members.reading().is_some_and(|reading| reading.input_has_ended())
     }
@@ -308,13 +184,11 @@ impl Coordinator {
         }
     }
 
-    /// Messages pending and tuples not executed.
-    fn left(&mut self) -> (u64, u64) {
-        let Reading { received, sent } = self.members.reading().unwrap_or_default();
-        (sent.pending, sent.tuples.saturating_sub(received.executed + received.away))
-    }
-
     fn wait(&mut self, timeout: Duration) {
+        if self.looked.elapsed() >= LOOK_PERIOD {
+            self.looked = Instant::now();
+            self.members.look().iter().for_each(|text| (self.on_note)(text));
+        }
         match self.messages.recv_timeout(timeout) {
             Ok(message) => self.handle(message),
             Err(RecvTimeoutError::Timeout) => return,
@@ -328,6 +202,10 @@ impl Coordinator {
 
     fn handle(&mut self, message: Message) {
         match message {
+            Message::Placed(event, place) => {
+                drop(place);
+                self.handle(Message::Core(event));
+            }
             Message::Core(Event::Ready { core }) => self.member_is_ready(core - self.first_core),
             Message::Core(Event::Idle | Event::Connected { .. } | Event::Ahead { .. }) => {}
             Message::Core(Event::Finished { core, component }) => {
@@ -391,17 +269,21 @@ impl Coordinator {
         self.ended[member] = true;
     }
 
-    /// A member is gone without a word.
+    /// A member is gone without a word. Another may take its place, but what the code in it held in memory is lost: an
+    /// error in either case.
     fn member_has_died(&mut self, member: usize) {
         let goes_on = self.is_leading && self.fatal.is_none();
+        self.worker_deaths += 1;
+        let name = self.members.name(member);
         match self.members.replace(member, goes_on) {
             Ok(text) => {
                 self.ready[member] = false;
-                (self.on_note)(&text);
+                self.report(name, 0, text, false);
             }
             Err(text) => {
-                self.fatal.get_or_insert(text);
+                self.fatal.get_or_insert_with(|| format!("{name} {text}"));
                 self.ended[member] = true;
+                self.report(name, 0, text, true);
             }
         }
     }

@@ -11,11 +11,11 @@ use ringstorm_net::{SocketsWay, UringFacts};
 use ringstorm_ring::Doorbell;
 use ringstorm_types::config::SocketsSetting;
 
+use crate::core::events::EventSender;
 use crate::core::host;
 use crate::core::status::{Command, CommandBox, CoreStatus, Event};
 use crate::debug::{DebugListener, DebugThread};
 use crate::error::{BuildError, StartError};
-use crate::local::EventSender;
 use crate::worker::assemble::{Fittings, assemble, make_ends};
 use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::Message;

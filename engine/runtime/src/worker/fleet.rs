@@ -6,45 +6,47 @@
 //! Invariants: no process outlives the fleet: those that do not end in time are killed.
 //!
 //! Threading: a thread for each worker reads what it says, one replaces those that die, and the coordinator's thread uses
-//! the rest. Errors: a worker that dies is replaced while tuples flow, up to a number of times; later its death ends the
-//! run, with its exit status.
+//! the rest. Errors: a worker that dies is an error of the run. It is replaced while tuples flow, up to a number of times;
+//! later its death ends the run, with its exit status.
 
+mod asking;
 mod listener;
+mod processes;
 mod replacer;
+mod silence;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ringstorm_types::ComponentId;
 use ringstorm_types::assignment::Assignment;
-use serde::Serialize;
 
 use crate::clock::now_since_1970_us;
+use crate::core::events::EventSender;
 use crate::debug::DebugListener;
 use crate::error::StartError;
 use crate::metrics::CoreSnapshot;
 use crate::worker::blueprint::Blueprint;
 use crate::worker::coordinator::Message;
-use crate::worker::members::{Held, Members, Order, Reading, Received, Sent};
-use crate::worker::talk::{self, FromWorker, ToWorker};
+use crate::worker::members::{Held, LeftBehind, Members, Order, Reading};
+use crate::worker::talk::{self, Answer, ToWorker, Wanted};
+use asking::{ANSWER_TIMEOUT, Account, Asker, Said};
 use listener::Listener;
+use processes::{Processes, SocketPath, accept, end, listen, spawn, system};
 use replacer::Replacer;
+use silence::{Sign, Silences};
 
 /// How long workers may take to say hello: they build the topology first.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long one that has connected may take to say it.
-const HELLO_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often one looks whether they did.
 const HELLO_LOOK: Duration = Duration::from_millis(2);
-/// How long a worker may take to answer a question.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a worker that has said that it ends, or says nothing any more, may take.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -53,17 +55,10 @@ pub type WorkerCommand = Box<dyn FnMut(usize, &Path) -> Command + Send>;
 
 /// A worker that dies as often within a minute is not replaced any more.
 const DEATHS_MAX: usize = 20;
+/// Components that are named of a worker that has died; the others are counted.
+const COMPONENTS_NAMED_MAX: usize = 8;
 /// Deaths longer ago than this do not count.
 const DEATHS_WINDOW: Duration = Duration::from_secs(60);
-
-/// What a worker answers to a question.
-enum Answer {
-    Received(Received),
-    Sent(Sent),
-    Snapshots(Vec<CoreSnapshot>),
-    /// It does not answer any more.
-    Gone,
-}
 
 /// What the replacing thread hears of.
 enum News {
@@ -75,7 +70,10 @@ enum News {
 /// See the module.
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
-    answers: Receiver<(usize, Answer)>,
+    asker: Asker,
+    silences: Silences,
+    /// When it was last looked whether all of them answer.
+    looked: Instant,
     news: Sender<News>,
     replacing: Option<JoinHandle<()>>,
     /// By worker: when it died.
@@ -86,8 +84,8 @@ pub(crate) struct Fleet {
 struct Shared {
     blueprint: Arc<Blueprint>,
     workers: Vec<Mutex<Worker>>,
-    messages: Sender<Message>,
-    answers: Sender<(usize, Answer)>,
+    events: EventSender,
+    answers: Sender<(usize, Said)>,
     debug: Mutex<Option<DebugListener>>,
     /// Where the workers reach this process.
     path: SocketPath,
@@ -96,47 +94,15 @@ struct Shared {
 struct Worker {
     process: Option<Child>,
     stream: Option<UnixStream>,
+    /// What a thread of its own writes to it, so that one that stands still and reads nothing holds up nobody.
+    outbox: Option<Sender<ToWorker>>,
+    account: Account,
+    /// How many messages came from it.
+    heard: u64,
     /// Every connection of it is ready, and it answers.
     is_ready: bool,
     incarnation: u64,
     address: String,
-}
-
-/// The directory of the socket, which goes with it.
-struct SocketPath(PathBuf);
-
-impl SocketPath {
-    fn socket(&self) -> PathBuf {
-        self.0.join("leader")
-    }
-
-    fn remove(&self) {
-        // Whoever cleans the directory of temporary files may have been faster.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Drop for SocketPath {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-/// A socket in a directory of its own, which nobody else has.
-fn listen(seed: u64) -> Result<(SocketPath, UnixListener), StartError> {
-    let temporary = std::env::temp_dir();
-    let directory = temporary.join(format!("ringstorm-{seed:016x}"));
-    let refused = |source| StartError::TemporaryDirectory { path: temporary.clone(), source };
-    std::fs::create_dir(&directory).map_err(refused)?;
-    let path = SocketPath(directory);
-    let listener = UnixListener::bind(path.socket()).map_err(refused)?;
-    listener.set_nonblocking(true).map_err(refused)?;
-    Ok((path, listener))
-}
-
-fn system(what: &str) -> impl FnOnce(io::Error) -> StartError {
-    let what = what.to_owned();
-    move |source| StartError::System { what, source }
 }
 
 impl Fleet {
@@ -181,6 +147,9 @@ impl Fleet {
                 Mutex::new(Worker {
                     process: Some(process),
                     stream: Some(stream),
+                    outbox: None,
+                    account: Account::default(),
+                    heard: 0,
                     is_ready: false,
                     incarnation,
                     address,
@@ -189,7 +158,7 @@ impl Fleet {
         let shared = Arc::new(Shared {
             blueprint: Arc::clone(blueprint),
             workers: workers.collect(),
-            messages: messages.clone(),
+            events: EventSender::new(messages.clone()),
             answers: answer,
             debug: Mutex::new(on_debug),
             path,
@@ -201,30 +170,24 @@ impl Fleet {
         let thread = std::thread::Builder::new().name("ringstorm-replacer".into());
         let replacing = thread.spawn(move || replacer.run()).map_err(system("starting a thread (limit: processes)"))?;
         let deaths = vec![VecDeque::new(); count];
-        Ok(Self { shared, answers, news, replacing: Some(replacing), deaths })
+        Ok(Self {
+            shared,
+            asker: Asker::new(answers),
+            silences: Silences::new(count),
+            looked: Instant::now(),
+            news,
+            replacing: Some(replacing),
+            deaths,
+        })
     }
+}
 
-    /// Asks all workers and takes their answers as long as all come in time.
-    fn ask(&mut self, question: &ToWorker, timeout: Duration, mut take: impl FnMut(usize, Answer)) -> bool {
-        // Answers that came too late for whoever asked before.
-        while self.answers.try_recv().is_ok() {}
-        let count = self.shared.workers.len();
-        if !(0..count).all(|worker| self.shared.worker(worker).is_ready) {
-            return false;
+impl Worker {
+    fn tell(&self, message: ToWorker) {
+        if let Some(outbox) = &self.outbox {
+            // One that is gone is noticed by its listener.
+            let _ = outbox.send(message);
         }
-        (0..count).for_each(|worker| self.shared.tell(worker, question));
-        let until = Instant::now() + timeout;
-        let mut heard = BTreeSet::new();
-        while heard.len() < count {
-            match self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok((_, Answer::Gone)) | Err(_) => return false,
-                Ok((worker, answer)) => {
-                    heard.insert(worker);
-                    take(worker, answer);
-                }
-            }
-        }
-        true
     }
 }
 
@@ -233,11 +196,8 @@ impl Shared {
         self.workers[worker].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, worker: usize, message: &impl Serialize) {
-        if let Some(stream) = &mut self.worker(worker).stream {
-            // One that is gone is noticed by its listener.
-            let _ = talk::write(stream, message);
-        }
+    fn tell(&self, worker: usize, message: ToWorker) {
+        self.worker(worker).tell(message);
     }
 
     /// The assignment with who is where now. Spouts wait for an order.
@@ -254,17 +214,26 @@ impl Shared {
     /// Tells all workers but one who is where now.
     fn reassign(&self, but: usize) {
         let message = ToWorker::Assignment(self.assignment());
-        (0..self.workers.len()).filter(|worker| *worker != but).for_each(|worker| self.tell(worker, &message));
+        let others = (0..self.workers.len()).filter(|worker| *worker != but);
+        others.for_each(|worker| self.tell(worker, message.clone()));
     }
 
     /// Tells a worker what to do, and begins to hear what it says.
     fn set_up(self: &Arc<Self>, worker: usize) -> io::Result<()> {
-        self.tell(worker, &ToWorker::Assignment(self.assignment()));
-        let state = self.worker(worker);
-        let stream = state.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?.try_clone()?;
+        let assignment = ToWorker::Assignment(self.assignment());
+        let mut state = self.worker(worker);
+        let stream = state.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let (reader, mut writer) = (stream.try_clone()?, stream.try_clone()?);
+        let (outbox, messages) = channel();
+        state.account = Account::default();
+        state.outbox = Some(outbox);
+        state.tell(assignment);
+        let thread = |what: &str| std::thread::Builder::new().name(format!("ringstorm-{what}-{worker}"));
+        thread("tell").spawn(move || {
+            messages.into_iter().take_while(|message| talk::write(&mut writer, message).is_ok()).for_each(drop);
+        })?;
         let listener = Listener { worker, incarnation: state.incarnation, shared: Arc::clone(self) };
-        let thread = std::thread::Builder::new().name(format!("ringstorm-worker-{worker}"));
-        thread.spawn(move || listener.run(stream)).map(drop)
+        thread("worker").spawn(move || listener.run(reader)).map(drop)
     }
 }
 
@@ -278,7 +247,11 @@ impl Members for Fleet {
     }
 
     fn tell(&mut self, member: usize, order: Order) {
-        self.shared.tell(member, &ToWorker::Order(order));
+        self.shared.tell(member, ToWorker::Order(order));
+    }
+
+    fn name(&self, member: usize) -> String {
+        format!("worker {member}")
     }
 
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String> {
@@ -291,16 +264,17 @@ impl Members for Fleet {
         deaths.push_back(Instant::now());
         deaths.retain(|at| at.elapsed() < DEATHS_WINDOW);
         if !goes_on {
-            return Err(format!("worker {member} has died ({status})"));
+            return Err(format!("has died ({status})"));
         }
         if deaths.len() > DEATHS_MAX {
-            return Err(format!(
-                "worker {member} has died {} times within a minute, the last time: {status}",
-                deaths.len()
-            ));
+            return Err(format!("has died {} times within a minute, the last time: {status}", deaths.len()));
         }
         let _ = self.news.send(News::Died(member));
-        Ok(format!("worker {member} has died ({status}); another process takes its place"))
+        let components = self.shared.blueprint.components.iter();
+        let there: Vec<&str> =
+            components.filter(|id| self.hosts_of(id).contains(&member)).map(ComponentId::as_str).collect();
+        let lost = what_is_lost(&there);
+        Ok(format!("has died ({status}); another process takes its place. {lost}"))
     }
 
     fn tell_all(&mut self, order: Order) {
@@ -315,24 +289,17 @@ impl Members for Fleet {
     }
 
     fn reading(&mut self) -> Option<Reading> {
-        let mut reading = Reading::default();
-        let received = self.ask(&ToWorker::ReadReceived, ANSWER_TIMEOUT, |_, answer| {
-            if let Answer::Received(part) = answer {
-                reading.received += part;
-            }
-        });
-        let sent = received
-            && self.ask(&ToWorker::ReadSent, ANSWER_TIMEOUT, |_, answer| {
-                if let Answer::Sent(part) = answer {
-                    reading.sent += part;
-                }
-            });
-        sent.then_some(reading)
+        // Nobody waits for those that owe answers already.
+        if self.shared.all_answer() { self.asker.reading(&self.shared) } else { None }
+    }
+
+    fn partial_reading(&mut self) -> (Reading, BTreeSet<usize>) {
+        self.asker.partial_reading(&self.shared)
     }
 
     fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>) {
         let (mut snapshots, mut answered) = (Vec::new(), BTreeSet::new());
-        self.ask(&ToWorker::ReadSnapshots, timeout + ANSWER_TIMEOUT, |worker, answer| {
+        self.asker.ask(&self.shared, Wanted::Snapshots, timeout + ANSWER_TIMEOUT, |worker, answer| {
             if let Answer::Snapshots(of_worker) = answer {
                 answered.insert(worker);
                 snapshots.extend(of_worker);
@@ -342,13 +309,26 @@ impl Members for Fleet {
         (snapshots, answered)
     }
 
+    fn look(&mut self) -> Vec<String> {
+        let passed = std::mem::replace(&mut self.looked, Instant::now()).elapsed();
+        let mut news = Vec::new();
+        for worker in 0..self.count() {
+            let state = self.shared.worker(worker);
+            let sign = Sign { heard: state.heard, owes_answers: state.account.owes_answers() };
+            news.extend(self.silences.look(worker, state.outbox.is_some().then_some(sign), passed));
+        }
+        self.asker.nudge(&self.shared);
+        news
+    }
+
     fn held(&self) -> Vec<(usize, Held)> {
         // Workers name those who hold their cores themselves.
         Vec::new()
     }
 
-    fn holder(&self, member: usize) -> Held {
-        Held { component: format!("worker {member}"), time: Duration::ZERO }
+    fn left_behind(&self, member: usize) -> LeftBehind {
+        let text = "has not ended although it was told to: its process is killed".to_owned();
+        LeftBehind { component: self.name(member), text, is_thread: false }
     }
 }
 
@@ -375,66 +355,17 @@ impl Drop for Fleet {
     }
 }
 
-/// Waits for a process until then, and kills it. How it ended, if that can be known.
-fn end(process: &mut Child, until: Instant) -> Option<ExitStatus> {
-    while matches!(process.try_wait(), Ok(None)) {
-        if Instant::now() >= until {
-            let _ = process.kill();
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    process.wait().ok()
-}
-
-/// Starts a process; an error names what could not be started.
-fn spawn(command: &mut Command) -> io::Result<Child> {
-    command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{:?}: {error}", command.get_program())))
-}
-
-/// Processes that are killed unless they are taken.
-struct Processes(Vec<Child>);
-
-impl Processes {
-    fn take(&mut self) -> Vec<Child> {
-        std::mem::take(&mut self.0)
-    }
-
-    /// Whether all of them still run.
-    fn check(&mut self) -> Result<(), StartError> {
-        for (worker, process) in self.0.iter_mut().enumerate() {
-            if let Some(status) = process.try_wait().map_err(system("asking for a worker process"))? {
-                return Err(StartError::Worker(format!("worker {worker} ended before it was ready: {status}")));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        for process in &mut self.0 {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
-}
-
-/// The next worker that has connected and said hello, its number and where it listens; `None` if there is none now.
-fn accept(listener: &UnixListener) -> io::Result<Option<(UnixStream, usize, String)>> {
-    loop {
-        let mut stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(HELLO_READ_TIMEOUT))?;
-        let hello = talk::read(&mut stream);
-        stream.set_read_timeout(None)?;
-        // Whoever dies in the middle of it is noticed by its end.
-        if let Ok(Some(FromWorker::Hello { worker, address })) = hello {
-            return Ok(Some((stream, worker, address)));
-        }
-    }
+/// What goes with a worker that ran tasks of these components.
+fn what_is_lost(components: &[&str]) -> String {
+    let (named, others) = components.split_at(components.len().min(COMPONENTS_NAMED_MAX));
+    let others = if others.is_empty() { String::new() } else { format!(" and {} others", others.len()) };
+    let held = if named.is_empty() {
+        String::new()
+    } else {
+        format!("what its tasks of {}{others} held in memory, and ", named.join(", "))
+    };
+    format!(
+        "Lost with it: {held}tuples there that were not anchored. Messages that may have been there fail, for their spouts \
+         to emit again"
+    )
 }

@@ -96,6 +96,11 @@ impl Reading {
         arrived && control_arrived && sent.unconfirmed == 0 && sent.pending == 0
     }
 
+    /// Tuples that were sent and not executed.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.sent.tuples.saturating_sub(self.received.executed + self.received.away)
+    }
+
     /// Nothing is pending and nothing will ever be.
     pub(crate) fn input_has_ended(&self) -> bool {
         self.sent.pending == 0 && !self.sent.may_emit
@@ -139,11 +144,14 @@ pub(crate) trait Members: Send {
     /// Gives an order to one.
     fn tell(&mut self, member: usize, order: Order);
 
+    /// What people call it: `core 0`, `worker 1`.
+    fn name(&self, member: usize) -> String;
+
     /// A member is gone without a word: begins to put another in its place, which will say that it is ready, if `goes_on`.
-    /// Returns what to tell whoever runs this.
+    /// Returns what to tell of it, behind its name.
     ///
     /// # Errors
-    /// What to tell if nothing takes its place.
+    /// What to tell of it if nothing takes its place.
     fn replace(&mut self, member: usize, goes_on: bool) -> Result<String, String>;
 
     /// Gives an order to all.
@@ -155,14 +163,30 @@ pub(crate) trait Members: Send {
     /// A reading of all; `None` if somebody does not answer.
     fn reading(&mut self) -> Option<Reading>;
 
+    /// A reading of those who answer, and the members that do not.
+    fn partial_reading(&mut self) -> (Reading, BTreeSet<usize>);
+
+    /// Looks whether all of them live. Returns what whoever runs this should know. Called every so often.
+    fn look(&mut self) -> Vec<String>;
+
     /// The counters of those who answer in time, and the members that did.
     fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>);
 
     /// Which members are in a call of user code right now that others wait for.
     fn held(&self) -> Vec<(usize, Held)>;
 
-    /// Which component's code has a member that does not end.
-    fn holder(&self, member: usize) -> Held;
+    /// What to say of a member that does not end.
+    fn left_behind(&self, member: usize) -> LeftBehind;
+}
+
+/// A member that did not end when it was told to.
+#[derive(Debug)]
+pub(crate) struct LeftBehind {
+    /// Whose fault it is, and what happened.
+    pub(crate) component: String,
+    pub(crate) text: String,
+    /// It is a thread of this process, which ends with it.
+    pub(crate) is_thread: bool,
 }
 
 /// The cores of this process.
@@ -186,6 +210,16 @@ impl LocalCores {
             };
         }
         all
+    }
+
+    /// Which component's code holds a core.
+    fn holder(&self, member: usize) -> Held {
+        let status = &self.statuses[member];
+        let running = status.running.load(Ordering::Acquire);
+        let time_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
+        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
+        let component = component.map_or("?", |id| id.as_str()).to_owned();
+        Held { component, time: Duration::from_nanos(time_ns) }
     }
 
     /// What this process has sent.
@@ -218,8 +252,12 @@ impl Members for LocalCores {
         self.commands[member].send(order.into());
     }
 
-    fn replace(&mut self, member: usize, _: bool) -> Result<String, String> {
-        Err(format!("core {} is gone", self.first_core() + member))
+    fn name(&self, member: usize) -> String {
+        format!("core {}", self.first_core() + member)
+    }
+
+    fn replace(&mut self, _: usize, _: bool) -> Result<String, String> {
+        Err("is gone".into())
     }
 
     fn tell_all(&mut self, order: Order) {
@@ -234,6 +272,15 @@ impl Members for LocalCores {
 
     fn reading(&mut self) -> Option<Reading> {
         Some(Reading { received: self.received(), sent: self.sent() })
+    }
+
+    fn partial_reading(&mut self) -> (Reading, BTreeSet<usize>) {
+        (Reading { received: self.received(), sent: self.sent() }, BTreeSet::new())
+    }
+
+    fn look(&mut self) -> Vec<String> {
+        // Cores that user code holds are named as such.
+        Vec::new()
     }
 
     fn snapshots(&mut self, timeout: Duration) -> (Vec<CoreSnapshot>, BTreeSet<usize>) {
@@ -262,12 +309,12 @@ impl Members for LocalCores {
         running.map(|core| (core, self.holder(core))).collect()
     }
 
-    fn holder(&self, member: usize) -> Held {
-        let status = &self.statuses[member];
-        let running = status.running.load(Ordering::Acquire);
-        let time_ns = crate::clock::now_ns().saturating_sub(status.running_since_ns.load(Ordering::Relaxed));
-        let component = (running as usize).checked_sub(1).and_then(|number| self.blueprint.components.get(number));
-        let component = component.map_or("?", |id| id.as_str()).to_owned();
-        Held { component, time: Duration::from_nanos(time_ns) }
+    fn left_behind(&self, member: usize) -> LeftBehind {
+        let Held { component, time } = self.holder(member);
+        let text = format!(
+            "does not return from a call that began {:.1} s ago: its thread is left behind and ends with the process",
+            time.as_secs_f64()
+        );
+        LeftBehind { component, text, is_thread: true }
     }
 }

@@ -20,25 +20,40 @@ use crate::worker::members::{Order, Received, Sent};
 const MESSAGE_BYTES_MAX: u32 = 256 << 20;
 
 /// From whoever leads.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     /// The first message, and again whenever something changes. Whether spouts are active is not for it to say here, but
     /// for orders.
     Assignment(Box<Assignment>),
     Order(Order),
-    ReadReceived,
-    ReadSent,
-    ReadSnapshots,
+    /// A question, with a number that its answer bears.
+    Read {
+        question: u64,
+        wanted: Wanted,
+    },
+}
+
+/// What a worker is asked for.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Wanted {
+    Received,
+    Sent,
+    Snapshots,
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Received(Received),
+    Sent(Sent),
+    Snapshots(Vec<CoreSnapshot>),
 }
 
 /// From a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
     /// The first message: who it is and where it listens.
-    Hello {
-        worker: usize,
-        address: String,
-    },
+    Hello { worker: usize, address: String },
     /// Every core and every connection is ready.
     Ready,
     /// User code asks for a stop of the run.
@@ -46,41 +61,21 @@ pub(crate) enum FromWorker {
     /// A core has nothing to do.
     Idle,
     /// All of its cores have carried out the order for this component.
-    Finished {
-        component: u32,
-    },
+    Finished { component: u32 },
     /// User code failed.
-    Failed {
-        component: String,
-        task: i32,
-        text: String,
-        fatal: bool,
-    },
+    Failed { component: String, task: i32, text: String, fatal: bool },
     /// User code reported an error.
-    Reported {
-        component: String,
-        task: u32,
-        text: String,
-    },
+    Reported { component: String, task: u32, text: String },
     /// So many more, whose texts were not kept.
-    MoreReported {
-        count: u64,
-    },
+    MoreReported { count: u64 },
     /// A line of `topology.debug`.
-    Debug {
-        line: String,
-    },
+    Debug { line: String },
     /// Something about connections that whoever runs this should know.
-    Note {
-        text: String,
-    },
+    Note { text: String },
     /// It is over: in order, or why not.
-    Ended {
-        panic: Option<String>,
-    },
-    Received(Received),
-    Sent(Sent),
-    Snapshots(Vec<CoreSnapshot>),
+    Ended { panic: Option<String> },
+    /// To the question with this number.
+    Answer { question: u64, answer: Answer },
 }
 
 /// Writes a message.

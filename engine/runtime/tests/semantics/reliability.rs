@@ -420,6 +420,7 @@ fn only_a_run_in_which_all_went_well_is_clean() {
         RunReport { pending: 1, ..clean.clone() },
         RunReport { in_flight: 1, ..clean.clone() },
         RunReport { cores_left_behind: 1, ..clean.clone() },
+        RunReport { worker_deaths: 1, ..clean.clone() },
     ] {
         assert!(!other.is_clean(), "{other:#?}");
     }

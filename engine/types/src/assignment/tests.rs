@@ -69,3 +69,24 @@ fn each_broken_rule_is_named() {
     let many = NonZeroUsize::new(CORES_MAX + 1).unwrap();
     assert_eq!(broken(&|it| it.workers[1].cores = many), AssignmentError::Cores { worker: 9, cores: CORES_MAX + 1 });
 }
+
+/// What the README shows is an assignment of the topology that it is said to be one of.
+#[test]
+fn the_example_of_the_readme_is_one_for_word_count() {
+    let readme = include_str!("../../../../README.md");
+    let (_, behind) = readme.split_once("```json\n{\n  \"topology_id\"").expect("the README has an example");
+    let (body, _) = behind.split_once("```").unwrap();
+    let assignment: Assignment = serde_json::from_str(&format!("{{\n  \"topology_id\"{body}")).unwrap();
+    assert_eq!(assignment.check(&readme_numbering(&assignment)), Ok(()));
+    assert!(assignment.active && assignment.workers.iter().all(|worker| !worker.address.is_empty()));
+}
+
+/// The topology of the README has `lines`, and two executors of `split` and of `count`.
+fn readme_numbering(assignment: &Assignment) -> Numbering {
+    let mut topology = word_count();
+    let words = topology.components.remove("words").unwrap();
+    topology.components.insert(crate::testing::id("lines"), words);
+    let hints: Vec<_> = topology.components.iter().map(|(id, it)| (id.as_str(), it.parallelism_hint)).collect();
+    assert_eq!(hints, [("count", Some(2)), ("lines", Some(1)), ("split", Some(2))]);
+    number(&topology, &Config::new(), assignment.acker_executors).unwrap()
+}

@@ -29,6 +29,12 @@ pub(crate) struct Options {
     /// Emit again what failed
     #[arg(long)]
     pub(crate) replay: bool,
+    /// The spout emits to a stream that it does not have, which is refused
+    #[arg(long)]
+    pub(crate) refuse: bool,
+    /// The spout does not note its fails
+    #[arg(long)]
+    pub(crate) mute: bool,
     /// Executors of the bolt, each on a thread of its own if there are several
     #[arg(long, default_value_t = 1)]
     pub(crate) executors: u32,

@@ -80,7 +80,8 @@ impl Spout for Count {
         };
         self.under_way.insert(value, Instant::now());
         self.emitted += 1;
-        collector.emit_with_id(MessageId(value), &Number { value, process: std::process::id() });
+        let stream = if self.options.refuse { "unknown" } else { "default" };
+        collector.emit_to(stream, Some(MessageId(value)), &Number { value, process: std::process::id() });
         Ok(Next::Emitted)
     }
 
@@ -94,6 +95,7 @@ impl Spout for Count {
     fn fail(&mut self, id: MessageId, reason: FailReason) {
         self.failed += 1;
         match self.under_way.remove(&id.0) {
+            Some(_) if self.options.mute => {}
             Some(since) => self.note(&format!("fail of {} after_ms {}: {reason}", id.0, since.elapsed().as_millis())),
             None => self.note(&format!("unasked fail of {}: {reason}", id.0)),
         }

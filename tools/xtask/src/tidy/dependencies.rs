@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-store", Some(&["ringstorm-records"])),
     ("ringstorm-zookeeper", Some(&["ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-control", Some(&["ringstorm-store"])),
+    ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-worker", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store", "ringstorm-types"])),
     ("ringstorm-client", Some(&["ringstorm-control", "ringstorm-nimbus", "ringstorm-records"])),
     (

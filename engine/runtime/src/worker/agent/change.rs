@@ -77,6 +77,19 @@ pub(crate) fn change(
     Change::Stay(stay)
 }
 
+/// Whether two assignments give the same work to the same workers. Those of one version must: its number is how workers
+/// know that they speak of one plan. Where a worker is reached, its incarnation and whether spouts are active may differ.
+pub(crate) fn is_same_plan(one: &Assignment, other: &Assignment) -> bool {
+    let has_same = |worker: &AssignedWorker| {
+        other.position_of(worker.number).is_some_and(|position| runs_the_same(worker, &other.workers[position]))
+    };
+    one.topology_id == other.topology_id
+        && one.secret == other.secret
+        && one.acker_executors == other.acker_executors
+        && one.workers.len() == other.workers.len()
+        && one.workers.iter().all(has_same)
+}
+
 fn runs_the_same(one: &AssignedWorker, other: &AssignedWorker) -> bool {
     let sorted = |worker: &AssignedWorker| {
         let mut executors = worker.executors.clone();
@@ -147,6 +160,29 @@ mod tests {
         assert_eq!(after(move_all), Change::Stay(stay));
         let stay = Stay { gone: vec![3], is_rewired: true, ..Stay::default() };
         assert_eq!(after(|it| it.workers[2].number = 4), Change::Stay(stay));
+    }
+
+    #[test]
+    fn a_plan_is_who_runs_what() {
+        let old = assignment(vec![worker(1, &[1, 2]), worker(2, &[3])]);
+        let is_same = |edit: fn(&mut Assignment)| {
+            let mut new = old.clone();
+            edit(&mut new);
+            is_same_plan(&old, &new)
+        };
+        assert!(is_same(|_| {}) && is_same(|it| it.active = false) && is_same(|it| it.workers.reverse()));
+        assert!(is_same(|it| it.workers[0].incarnation += 1) && is_same(|it| it.workers[0].address = "host:1".into()));
+        assert!(!is_same(|it| it.workers[1].number = 3) && !is_same(|it| drop(it.workers.pop())));
+        assert!(!is_same(|it| it.workers[0].executors.truncate(1)) && !is_same(|it| it.acker_executors = 2));
+        assert!(!is_same(|it| it.topology_id = "u".into()) && !is_same(|it| it.secret.0.push('1')));
+        let more = NonZeroUsize::new(2).unwrap();
+        assert!(!is_same_plan(
+            &old,
+            &Assignment {
+                workers: vec![AssignedWorker { cores: more, ..worker(1, &[1, 2]) }, worker(2, &[3])],
+                ..old.clone()
+            }
+        ));
     }
 
     #[test]

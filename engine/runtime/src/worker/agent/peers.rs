@@ -20,6 +20,8 @@ use crate::core::status::{Command, CommandBox};
 use crate::core::together::Together;
 use crate::worker::agent::admission::SharedKnown;
 use crate::worker::agent::change::Stay;
+use crate::worker::agent::speech::Kind;
+use crate::worker::agent::waiting::Waiting;
 use crate::worker::blueprint::{Blueprint, Place};
 
 /// What comes by a newer assignment waits so long for that one: one worker hears of it later than another, and what it
@@ -49,6 +51,10 @@ pub(crate) struct Peers {
     absence: Duration,
     /// A newer assignment, by which a peer runs already, and since when that is known.
     ahead: Option<(i64, Instant)>,
+    waiting: Waiting,
+    started: Instant,
+    /// Where this worker is dialed.
+    address: String,
 }
 
 impl Peers {
@@ -75,9 +81,13 @@ impl Peers {
             away: BTreeSet::new(),
             absence,
             ahead: None,
+            waiting: Waiting::default(),
+            started: Instant::now(),
+            address: blueprint.assignment.workers[blueprint.own].address.clone(),
         };
         peers.plan(blueprint);
         peers.missing = peers.routes.keys().copied().collect();
+        peers.wait_for_missing();
         peers
     }
 
@@ -111,9 +121,9 @@ impl Peers {
     /// What a peer sends by an assignment of this version waits until that has come, or for [`AHEAD_TIME`].
     pub(crate) fn heard_of(&mut self, version: i64) {
         let mut known = self.known.lock();
-        known.newest_version = known.newest_version.max(version);
+        known.generations.hear_of_version(version);
         if version > known.version {
-            self.ahead.get_or_insert((version, Instant::now())).0 = known.newest_version;
+            self.ahead.get_or_insert((version, Instant::now())).0 = known.generations.newest_version();
         }
     }
 
@@ -164,6 +174,8 @@ impl Peers {
             self.missing.retain(|route| routes.contains_key(route));
             self.lost.retain(|route, _| routes.contains_key(route));
             self.away.retain(|route| routes.contains_key(route));
+            self.waiting.retain(|worker| routes.keys().any(|route| route.worker == worker));
+            self.wait_for_missing();
         }
         self.dial(assignment);
     }
@@ -193,7 +205,7 @@ impl Peers {
     }
 
     /// Something happened to connections. Returns what to tell whoever runs this.
-    pub(crate) fn keep(&mut self, event: KeeperEvent) -> Option<String> {
+    pub(crate) fn keep(&mut self, event: KeeperEvent) -> Option<(Kind, String)> {
         match event {
             KeeperEvent::Connected { route, socket, received, claims } => {
                 let (core, peer) = self.routes.get(&route).copied()?;
@@ -207,17 +219,22 @@ impl Peers {
                 self.attached.insert(route.worker);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
-                was_away.then(|| format!("{} is back", name(route)))
+                if let Some(text) = self.waiting.reached(route.worker) {
+                    return Some((Kind::Unreachable, text));
+                }
+                was_away.then(|| (Kind::Connection, format!("{} is back", name(route))))
             }
             KeeperEvent::Unreachable { route, why } => {
-                Some(format!("{} cannot be reached: {why}; trying again", name(route)))
+                self.waiting.failed(route.worker, &why, self.started.elapsed());
+                None
             }
             KeeperEvent::Refused { from, why } => {
                 let from = from.map_or("somebody".to_owned(), |from| from.to_string());
-                Some(format!("a connection from {from} was refused: {why}"))
+                Some((Kind::Refused, format!("a connection from {from} was refused: {why}")))
             }
             KeeperEvent::Silent { route } => {
-                Some(format!("the machine of {} is silent: the connection is given up", name(route)))
+                let text = format!("the machine of {} is silent: the connection is given up", name(route));
+                Some((Kind::Connection, text))
             }
         }
     }
@@ -226,6 +243,7 @@ impl Peers {
     pub(crate) fn lost(&mut self, core: usize, peer: usize, lost: &Lost) -> Option<String> {
         let route = self.route_of(core, peer)?;
         self.lost.entry(route).or_insert_with(Instant::now);
+        self.wait_for(route.worker);
         self.keeper.lost(route);
         // Its process has ended, which its leader knows better, or its machine; it is dialed again either way.
         let is_usual = matches!(lost, Lost::ClosedByPeer | Lost::PeerEnded);
@@ -245,31 +263,48 @@ impl Peers {
         self.missing.is_empty()
     }
 
+    fn wait_for_missing(&mut self) {
+        let workers: BTreeSet<u64> = self.missing.iter().map(|route| route.worker).collect();
+        workers.into_iter().for_each(|worker| self.wait_for(worker));
+    }
+
+    fn wait_for(&mut self, worker: u64) {
+        let text = if worker > self.own {
+            format!("worker {worker} is not reached yet; trying again")
+        } else {
+            format!("worker {worker} has not connected; this worker waits for it at {}", self.address)
+        };
+        self.waiting.begin(worker, text, self.started.elapsed());
+    }
+
     /// Has cores give up whoever is away for too long. Returns what to tell whoever runs this.
-    pub(crate) fn look(&mut self) -> Vec<String> {
+    pub(crate) fn look(&mut self) -> Vec<(Kind, String)> {
         let is_due = |(_, since): &(&Route, &Instant)| since.elapsed() >= self.absence;
         let due: Vec<Route> = self.lost.iter().filter(is_due).map(|(route, _)| *route).collect();
         let late = self.ahead.take_if(|(_, since)| since.elapsed() >= AHEAD_TIME);
         let late = late.map(|(version, _)| {
             self.cores.iter().for_each(|core| core.send(Command::AcceptVersion { version }));
-            format!(
+            let text = format!(
                 "other workers run by assignment {version}, which has not come here within {} s; what they send is taken \
                  all the same, and trees that went to a worker that is gone by it are left to the time-out",
                 AHEAD_TIME.as_secs()
-            )
+            );
+            (Kind::Connection, text)
         });
         let news: Vec<Route> = due.into_iter().filter(|route| self.away.insert(*route)).collect();
         let tell = |route: Route| {
             if let Some((core, peer)) = self.routes.get(&route) {
                 self.cores[*core].send(Command::GiveUp { worker: route.worker, peers: vec![*peer] });
             }
-            format!(
+            let text = format!(
                 "{} has been away for {} s: until it is back, what is for it is dropped, and its trees fail",
                 name(route),
                 self.absence.as_secs_f64()
-            )
+            );
+            (Kind::Connection, text)
         };
-        news.into_iter().map(tell).chain(late).collect()
+        let of_waiting = self.waiting.look(self.started.elapsed()).into_iter().map(|text| (Kind::Unreachable, text));
+        of_waiting.chain(news.into_iter().map(tell)).chain(late).collect()
     }
 
     fn route_of(&self, core: usize, peer: usize) -> Option<Route> {

@@ -67,6 +67,8 @@ pub(crate) enum Instruction {
     Other(ToWorker),
     /// For whoever runs this.
     Note(String),
+    /// Take nothing new, drain and end.
+    Drain,
     /// There is nothing to do any more.
     End,
 }

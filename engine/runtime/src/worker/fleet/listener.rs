@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ringstorm_types::{ComponentId, TaskId};
 
-use super::{Answer, Shared};
+use super::Shared;
+use super::asking::Said;
 use crate::core::failure::TaskFailure;
 use crate::core::status::Event;
-use crate::worker::coordinator::Message;
 use crate::worker::talk::{self, FromWorker};
 
 /// Hears what a worker says.
@@ -26,6 +26,7 @@ impl Listener {
         let mut has_ended = false;
         while let Ok(Some(message)) = talk::read(&mut stream) {
             has_ended |= matches!(message, FromWorker::Ended { .. });
+            self.shared.worker(self.worker).heard += 1;
             self.hear(message);
         }
         {
@@ -33,10 +34,10 @@ impl Listener {
             if state.incarnation != self.incarnation {
                 return;
             }
-            (state.stream, state.is_ready) = (None, false);
+            (state.stream, state.outbox, state.is_ready) = (None, None, false);
         }
         // Nobody is to wait for what it will not say.
-        self.answer(Answer::Gone);
+        self.answer(Said::Gone);
         if !has_ended {
             self.tell(Event::Died { core: self.worker });
         }
@@ -76,9 +77,10 @@ impl Listener {
                 }
                 return;
             }
-            FromWorker::Received(part) => return self.answer(Answer::Received(part)),
-            FromWorker::Sent(part) => return self.answer(Answer::Sent(part)),
-            FromWorker::Snapshots(part) => return self.answer(Answer::Snapshots(part)),
+            FromWorker::Answer { question, answer } => {
+                self.shared.worker(worker).account.answered();
+                return self.answer(Said::Answer { question, answer });
+            }
         };
         self.tell(told);
     }
@@ -88,10 +90,10 @@ impl Listener {
     }
 
     fn tell(&self, event: Event) {
-        let _ = self.shared.messages.send(Message::Core(event));
+        self.shared.events.send(event);
     }
 
-    fn answer(&self, answer: Answer) {
-        let _ = self.shared.answers.send((self.worker, answer));
+    fn answer(&self, said: Said) {
+        let _ = self.shared.answers.send((self.worker, said));
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand, accept, spawn};
+use super::processes::{accept, spawn};
+use super::{HELLO_LOOK, HELLO_TIMEOUT, News, Shared, WorkerCommand};
 use crate::clock::now_since_1970_us;
 use crate::core::status::Event;
-use crate::worker::coordinator::Message;
 
 /// Puts other processes in the place of those that have died, each at once, however long others take to start.
 ///
@@ -96,7 +96,7 @@ impl Replacer {
         };
         match ended {
             // Whoever leads decides whether yet another is tried.
-            Ok(Some(_)) => drop(self.shared.messages.send(Message::Core(Event::Died { core: worker }))),
+            Ok(Some(_)) => self.shared.events.send(Event::Died { core: worker }),
             Ok(None) if Instant::now() < until => return true,
             Ok(None) => self.give_up(worker, &io::ErrorKind::TimedOut.into()),
             Err(error) => self.give_up(worker, &error),
@@ -106,6 +106,6 @@ impl Replacer {
 
     fn give_up(&self, worker: usize, error: &io::Error) {
         let panic = Some(format!("no process could take the place of worker {worker}: {error}"));
-        let _ = self.shared.messages.send(Message::Core(Event::Ended { core: worker, panic }));
+        self.shared.events.send(Event::Ended { core: worker, panic });
     }
 }
