@@ -8,6 +8,7 @@
 //! - [`daemons`]: each of the machines.
 //! - [`scenario`]: what a seed makes, and the run of it; [`many`]: many of them.
 //! - [`checks`]: the laws that hold at every step; [`liveness`]: what comes true at the end.
+//! - [`enumeration`]: the leader dies after each single write.
 //! - [`plants`]: rules that are broken on purpose.
 //! - [`random`], [`clock`], [`trace`], [`coverage`], [`brief`]: what they stand on.
 //!
@@ -21,6 +22,7 @@ pub mod checks;
 pub mod clock;
 pub mod coverage;
 pub mod daemons;
+pub mod enumeration;
 pub mod liveness;
 pub mod many;
 pub mod plants;

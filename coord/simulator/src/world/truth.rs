@@ -3,9 +3,9 @@
 //! Invariants: whoever was told that something was done can find that it was; whoever was told that it was not will
 //! never find that it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringstorm_nimbus::interface::{Content, Reply, Request, SUBMISSION_TOKEN};
+use ringstorm_nimbus::interface::{Content, Refusal, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::NodeName;
@@ -23,6 +23,8 @@ pub struct Truth {
     wishes: BTreeMap<u64, Wish>,
     /// Topologies by the token of their submission.
     created: BTreeMap<String, Vec<NodeName>>,
+    /// Who has said of the submission with a token that nothing was done.
+    refused: BTreeSet<(String, ProcessId, u64)>,
     /// When a topology of a name was last seen in a state; those that are in it now are not here.
     seen: BTreeMap<(String, State), At>,
 }
@@ -153,7 +155,7 @@ impl World {
         topology: &NodeName,
         before: Option<&StormBase>,
         after: Option<&StormBase>,
-        is_by_hand: bool,
+        writer: Option<ProcessId>,
     ) -> Result<(), Violation> {
         let Some(name) = before.or(after).map(|base| base.name.clone()) else { return Ok(()) };
         self.truth.seen.insert((name.clone(), state_of(before)), self.now);
@@ -165,14 +167,14 @@ impl World {
                     return Err(Violation::new("no two topologies have one name", message));
                 }
             }
-            if !is_by_hand {
-                return self.note_created(topology);
+            if let Some(writer) = writer {
+                return self.note_created(topology, writer);
             }
         }
         Ok(())
     }
 
-    fn note_created(&mut self, topology: &NodeName) -> Result<(), Violation> {
+    fn note_created(&mut self, topology: &NodeName, writer: ProcessId) -> Result<(), Violation> {
         self.coverage.hit("topology created");
         let Some(token) = self.token_of(topology) else {
             let message = format!("{topology} comes, and no nimbus has its configuration");
@@ -185,6 +187,12 @@ impl World {
         if let Some(wish) = refused {
             return Err(Violation::new(LAW, format!("{topology} comes after {:?}", wish.verdict)));
         }
+        let life = self.processes[writer.0].life;
+        if self.truth.refused.contains(&(token.clone(), writer, life)) && !self.is_submitting(writer, &token) {
+            let who = &self.processes[writer.0].name;
+            let message = format!("{who} makes {topology} after it has said that nothing was done");
+            return Err(Violation::new(LAW, message));
+        }
         let created = self.truth.created.entry(token).or_default();
         let other = created.iter().find(|other| self.mirror.bases.contains_key(other));
         if let Some(other) = other {
@@ -195,6 +203,23 @@ impl World {
         Ok(())
     }
 
+    /// A nimbus says of a submission that nothing was done.
+    pub(crate) fn note_refused(
+        &mut self,
+        token: &str,
+        nimbus: ProcessId,
+        refusal: &Refusal,
+    ) -> Result<(), Violation> {
+        let made = self.truth.created.get(token).and_then(|all| all.iter().find(|it| self.mirror.bases.contains_key(it)));
+        let is_a_claim = matches!(refusal, Refusal::TryAgain(_) | Refusal::AlreadyAlive(_) | Refusal::NoUpload(_));
+        if let Some(made) = made.filter(|_| is_a_claim) {
+            let who = &self.processes[nimbus.0].name;
+            return Err(Violation::new(LAW, format!("{who} says {refusal:?}, and {made} is there")));
+        }
+        self.truth.refused.insert((token.to_owned(), nimbus, self.processes[nimbus.0].life));
+        Ok(())
+    }
+
     fn token_of(&self, topology: &NodeName) -> Option<String> {
         let key = NodeName::new(&TopologyBlob::Conf.key(topology.as_str())).ok()?;
         let blob = self.processes.iter().find_map(|process| process.disk.blobs.get(&key))?;
@@ -202,6 +227,11 @@ impl World {
             Content::Conf(conf) => conf.get(SUBMISSION_TOKEN)?.as_str().map(str::to_owned),
             _ => None,
         }
+    }
+
+    /// What the user of a wish was told.
+    pub fn verdict(&self, wish: u64) -> Option<&Verdict> {
+        self.truth.wishes.get(&wish)?.verdict.as_ref()
     }
 
     /// A wish that nobody was told the end of, though its client lives.

@@ -55,7 +55,7 @@ impl World {
             match &node {
                 Some(Node::Storm { topology }) => {
                     let base = self.mirror.bases.get(topology).cloned();
-                    self.note_base(topology, base_before.as_ref(), base.as_ref(), role.is_none())?;
+                    self.note_base(topology, base_before.as_ref(), base.as_ref(), self.zookeeper.process_of(session))?;
                 }
                 Some(Node::Supervisor { .. }) if role == Some(Role::Supervisor) && after.is_some() => {
                     if let Some(id) = self.zookeeper.process_of(session) {
