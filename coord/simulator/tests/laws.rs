@@ -29,6 +29,7 @@ const INTERESTING: &[&str] = &[
     "fault: code directory fails",
     "fault: crash between two effects",
     "fault: ensemble without quorum",
+    "fault: folders locked by hand",
     "fault: freeze",
     "fault: garbage in the tree",
     "fault: host lost",

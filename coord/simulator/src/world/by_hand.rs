@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ringstorm_records::znode::Node;
-use ringstorm_store::acl::Acl;
+use ringstorm_store::acl::{Acl, Acls, Rights};
 use ringstorm_store::operation::{CreateMode, Operation};
 use ringstorm_store::path::ZnodePath;
 use ringstorm_store::store::SessionId;
@@ -13,6 +13,9 @@ use ringstorm_store::store::SessionId;
 use super::zookeeper::Served;
 use super::{Event, World};
 use crate::checks::Violation;
+
+/// The folders by which a topology lives.
+const LIVES: [&str; 2] = ["storms", "assignments"];
 
 /// How many snapshots are kept.
 const SNAPSHOTS_KEPT: usize = 3;
@@ -121,6 +124,35 @@ impl World {
         }
         self.damage.garbage.push((path.clone(), Some(before), garbage.clone()));
         self.by_hand(Operation::set(path, garbage))
+    }
+
+    /// Takes the right to read and write some folders from everybody.
+    pub(crate) fn lock(&mut self) -> Result<(), Violation> {
+        let root = ZnodePath::of(&self.root, &Node::Root {});
+        let names: Vec<String> = self.zookeeper.ensemble.names(&root).map(str::to_owned).collect();
+        let acl: Acls = [Acl { rights: Rights::ADMIN, ..Acl::anyone() }].into();
+        // Who cannot read where topologies live, and everything else, must not take them for gone.
+        let is_of_lives = self.random.chance(500);
+        for name in names {
+            let is_chosen = if is_of_lives { LIVES.contains(&name.as_str()) } else { self.random.chance(600) };
+            if is_chosen
+                && let Ok(path) = ZnodePath::new(&format!("{root}/{name}"))
+            {
+                self.by_hand(Operation::SetAcl { path, acl: acl.clone(), version: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives all rights back.
+    pub(crate) fn unlock(&mut self) -> Result<(), Violation> {
+        let acl: Acls = [Acl::anyone()].into();
+        for dumped in self.zookeeper.ensemble.dump() {
+            if dumped.acl != acl {
+                self.by_hand(Operation::SetAcl { path: dumped.path, acl: acl.clone(), version: None })?;
+            }
+        }
+        Ok(())
     }
 
     /// Somebody looks after the tree: what is still garbage becomes what it was.

@@ -11,7 +11,7 @@ use ringstorm_records::payload::NimbusAddress;
 use super::process::ProcessId;
 use super::truth::token_in;
 use super::{Event, World};
-use crate::actor::{CallEnd, News, Input};
+use crate::actor::{At, CallEnd, News, Input};
 use crate::checks::Violation;
 
 /// A call that is under way.
@@ -25,6 +25,8 @@ pub(crate) struct Call {
     call: u64,
     /// The client waits no longer.
     is_given_up: bool,
+    /// When it was made.
+    asked_at: At,
     /// The token of a submission.
     token: Option<String>,
 }
@@ -45,11 +47,12 @@ impl World {
         let number = self.next_call;
         self.next_call += 1;
         let nimbus_life = self.processes[nimbus.0].life;
+        let asked_at = self.now;
         let token = match &request {
             Request::Submit(submission) => token_in(&submission.conf),
             _ => None,
         };
-        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false, token });
+        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false, token, asked_at });
         let patience = self.random.millis(PATIENCE_MS.0, PATIENCE_MS.1);
         self.queue.push(self.now + patience, Event::Impatient { number });
         let delay = self.delay();
@@ -86,7 +89,7 @@ impl World {
         if let (Some(token), Err(refusal)) = (&call.token, &answer)
             && !matches!(refusal, Refusal::Unknown(_))
         {
-            self.note_refused(token, call.nimbus, refusal)?;
+            self.note_refused(token, call.nimbus, call.asked_at, refusal)?;
         }
         if call.is_given_up {
             return Ok(());

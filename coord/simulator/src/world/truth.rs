@@ -22,11 +22,19 @@ const LAW: &str = "users are told the truth";
 pub struct Truth {
     wishes: BTreeMap<u64, Wish>,
     /// Topologies by the token of their submission.
-    created: BTreeMap<String, Vec<NodeName>>,
+    created: BTreeMap<String, Vec<Created>>,
     /// Who has said of the submission with a token that nothing was done.
     refused: BTreeSet<(String, ProcessId, u64)>,
     /// When a topology of a name was last seen in a state; those that are in it now are not here.
     seen: BTreeMap<(String, State), At>,
+}
+
+/// A topology that came to be.
+#[derive(Clone, Debug)]
+struct Created {
+    topology: NodeName,
+    writer: ProcessId,
+    at: At,
 }
 
 /// What a topology of a name is.
@@ -100,15 +108,15 @@ impl World {
         match (&made.what, verdict) {
             (Request::Submit(submission), Verdict::Done(Reply::Submitted { topology })) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
-                if !created.is_some_and(|created| created.contains(topology)) {
+                if !created.is_some_and(|created| created.iter().any(|it| it.topology == *topology)) {
                     return lie(format!("what its token has made is {created:?}"));
                 }
             }
             (Request::Submit(submission), Verdict::NotDone(_)) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
                 // One that came of an earlier try and was killed since is not there any more.
-                let there = created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(it)));
-                if let Some(there) = there {
+                let there = created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(&it.topology)));
+                if let Some(Created { topology: there, .. }) = there {
                     return lie(format!("its token has made {there}"));
                 }
             }
@@ -194,12 +202,12 @@ impl World {
             return Err(Violation::new(LAW, message));
         }
         let created = self.truth.created.entry(token).or_default();
-        let other = created.iter().find(|other| self.mirror.bases.contains_key(other));
-        if let Some(other) = other {
+        let other = created.iter().find(|other| self.mirror.bases.contains_key(&other.topology));
+        if let Some(Created { topology: other, .. }) = other {
             let message = format!("one has made {other}, and makes {topology}");
             return Err(Violation::new("a submission makes one topology", message));
         }
-        created.push(topology.clone());
+        created.push(Created { topology: topology.clone(), writer, at: self.now });
         Ok(())
     }
 
@@ -208,13 +216,19 @@ impl World {
         &mut self,
         token: &str,
         nimbus: ProcessId,
+        asked_at: At,
         refusal: &Refusal,
     ) -> Result<(), Violation> {
-        let made = self.truth.created.get(token).and_then(|all| all.iter().find(|it| self.mirror.bases.contains_key(it)));
+        // What an earlier call has made is for that one to tell.
+        let made = self.truth.created.get(token).and_then(|all| {
+            all.iter().find(|it| {
+                it.writer == nimbus && it.at >= asked_at && self.mirror.bases.contains_key(&it.topology)
+            })
+        });
         let is_a_claim = matches!(refusal, Refusal::TryAgain(_) | Refusal::AlreadyAlive(_) | Refusal::NoUpload(_));
-        if let Some(made) = made.filter(|_| is_a_claim) {
+        if let Some(Created { topology, .. }) = made.filter(|_| is_a_claim && !self.is_submitting(nimbus, token)) {
             let who = &self.processes[nimbus.0].name;
-            return Err(Violation::new(LAW, format!("{who} says {refusal:?}, and {made} is there")));
+            return Err(Violation::new(LAW, format!("{who} says {refusal:?}, and {topology} is there")));
         }
         self.truth.refused.insert((token.to_owned(), nimbus, self.processes[nimbus.0].life));
         Ok(())
