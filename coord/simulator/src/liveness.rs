@@ -77,9 +77,7 @@ fn topologies(world: &World) -> Option<String> {
             }
             continue;
         };
-        if suffices
-            && let Some(unmet) = assigned(world, topology, base, assignment)
-        {
+        if suffices && let Some(unmet) = assigned(world, topology, base, assignment) {
             return Some(unmet);
         }
         if let Some(unmet) = running(world, topology, base, assignment) {
@@ -143,9 +141,10 @@ fn running(world: &World, topology: &NodeName, base: &StormBase, assignment: &As
         }
     }
     for ((node, port), executors) in slots {
-        let found = world.workers.iter().find(|(_, worker)| {
-            worker.is_alive && worker.slot.supervisor.as_str() == node && worker.port == port
-        });
+        let found = world
+            .workers
+            .iter()
+            .find(|(_, worker)| worker.is_alive && worker.slot.supervisor.as_str() == node && worker.port == port);
         let Some((id, worker)) = found else { return Some(format!("nothing runs in {node}:{port}")) };
         let name = &world.processes[id.0].name;
         if worker.topology != topology.as_str() {
@@ -176,9 +175,10 @@ fn strangers(world: &World) -> Option<String> {
         let assignment =
             NodeName::new(&worker.topology).ok().and_then(|topology| world.mirror.assignments.get(&topology));
         let is_assigned = assignment.is_some_and(|assignment| {
-            assignment.executor_node_port.values().any(|slot| {
-                slot.node == worker.slot.supervisor.as_str() && slot.port.contains(&i64::from(worker.port))
-            })
+            assignment
+                .executor_node_port
+                .values()
+                .any(|slot| slot.node == worker.slot.supervisor.as_str() && slot.port.contains(&i64::from(worker.port)))
         });
         if !is_assigned {
             return Some(format!("{} runs without an assignment", world.processes[*index].name));

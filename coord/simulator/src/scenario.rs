@@ -284,10 +284,8 @@ fn topology(spouts: i32, bolts: i32, more_tasks: i32) -> StormTopology {
     let object = || ComponentObject::SerializedJava(ringstorm_records::thrift::Binary(vec![1]));
     let source = GlobalStreamId { component_id: "words".to_owned(), stream_id: "default".to_owned() };
     let inputs = BTreeMap::from([(source, Grouping::Shuffle(NullStruct::default()))]);
-    let bolt = Bolt {
-        bolt_object: object(),
-        common: ComponentCommon { inputs, ..common(bolts, bolts * (1 + more_tasks)) },
-    };
+    let bolt =
+        Bolt { bolt_object: object(), common: ComponentCommon { inputs, ..common(bolts, bolts * (1 + more_tasks)) } };
     StormTopology {
         spouts: [("words".to_owned(), SpoutSpec { spout_object: object(), common: common(spouts, spouts) })].into(),
         bolts: [("split".to_owned(), bolt)].into(),

@@ -283,7 +283,11 @@ impl World {
             Event::Reply(reply) => self.reply(*reply),
             Event::Watch { process, life, number } => self.watch(process, life, number),
             Event::Give { process, life, input } => {
-                if self.processes[process.0].life == life { self.give(process, *input) } else { Ok(()) }
+                if self.processes[process.0].life == life {
+                    self.give(process, *input)
+                } else {
+                    Ok(())
+                }
             }
             Event::Code { process, life, request } => self.code_done(process, life, request.map(|it| *it)),
             Event::Fetched { process, life, topology } => self.code_fetched(process, life, topology),

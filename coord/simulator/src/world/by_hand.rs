@@ -132,10 +132,11 @@ impl World {
         let names: Vec<String> = self.zookeeper.ensemble.names(&root).map(str::to_owned).collect();
         let acl: Acls = [Acl { rights: Rights::ADMIN, ..Acl::anyone() }].into();
         // Who cannot read where topologies live, and everything else, must not take them for gone.
-        let is_of_lives = self.random.chance(500);
+        let is_of_lives = self.random.chance(750);
         for name in names {
-            let is_chosen = if is_of_lives { LIVES.contains(&name.as_str()) } else { self.random.chance(600) };
-            if is_chosen
+            let may_be = !is_of_lives || LIVES.contains(&name.as_str());
+            if may_be
+                && self.random.chance(600)
                 && let Ok(path) = ZnodePath::new(&format!("{root}/{name}"))
             {
                 self.by_hand(Operation::SetAcl { path, acl: acl.clone(), version: None })?;

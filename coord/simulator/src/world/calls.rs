@@ -11,7 +11,7 @@ use ringstorm_records::payload::NimbusAddress;
 use super::process::ProcessId;
 use super::truth::token_in;
 use super::{Event, World};
-use crate::actor::{At, CallEnd, News, Input};
+use crate::actor::{At, CallEnd, Input, News};
 use crate::checks::Violation;
 
 /// A call that is under way.
@@ -52,7 +52,10 @@ impl World {
             Request::Submit(submission) => token_in(&submission.conf),
             _ => None,
         };
-        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false, token, asked_at });
+        self.calls.insert(
+            number,
+            Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false, token, asked_at },
+        );
         let patience = self.random.millis(PATIENCE_MS.0, PATIENCE_MS.1);
         self.queue.push(self.now + patience, Event::Impatient { number });
         let delay = self.delay();

@@ -158,9 +158,8 @@ impl World {
         };
         if operation.is_write() {
             let who = self.zookeeper.process_of(session).map_or("by hand", |id| self.processes[id.0].name.as_str());
-            self.trace.line(self.now, who, || {
-                format!("== {} => {}", brief_operation(operation), brief_outcome(&outcome))
-            });
+            self.trace
+                .line(self.now, who, || format!("== {} => {}", brief_operation(operation), brief_outcome(&outcome)));
         }
         self.spread_watches();
         Ok(outcome)
@@ -174,14 +173,13 @@ impl World {
             let Some(served) = self.zookeeper.served.get(&session) else { continue };
             let (id, served_link) = (served.process, served.link);
             for event in events {
-                let delay = if self.weather.slow_watch_per_mille > 0
-                    && self.random.chance(self.weather.slow_watch_per_mille)
-                {
-                    self.coverage.hit("fault: late watch");
-                    self.random.millis(100, 8_000)
-                } else {
-                    self.delay()
-                };
+                let delay =
+                    if self.weather.slow_watch_per_mille > 0 && self.random.chance(self.weather.slow_watch_per_mille) {
+                        self.coverage.hit("fault: late watch");
+                        self.random.millis(100, 8_000)
+                    } else {
+                        self.delay()
+                    };
                 let process = &mut self.processes[id.0];
                 if process.link.session() != Some(session) {
                     continue;
@@ -372,14 +370,8 @@ impl World {
         link.number += 1;
         link.state = LinkState::Open(session);
         link.submitted = 0;
-        let served = Served {
-            process: id,
-            link: link.number,
-            arrived: 0,
-            lost_from: u64::MAX,
-            silence: 0,
-            is_silent: false,
-        };
+        let served =
+            Served { process: id, link: link.number, arrived: 0, lost_from: u64::MAX, silence: 0, is_silent: false };
         self.zookeeper.served.insert(session, served);
         let timeout = self.zookeeper.timeout;
         self.tell(id, FromStore::Session(SessionEvent::Opened { session, timeout }));

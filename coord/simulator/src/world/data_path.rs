@@ -199,9 +199,10 @@ impl World {
         let Some(worker) = self.workers.get(&id).filter(|worker| worker.path.is_started) else { return };
         let Some(assignment) = &worker.path.assignment else { return };
         let (version, topology) = (assignment.version, worker.topology.clone());
-        let missing = assignment.workers.iter().filter(|peer| {
-            peer.number != worker.number && !worker.path.accepted.contains_key(&peer.number)
-        });
+        let missing = assignment
+            .workers
+            .iter()
+            .filter(|peer| peer.number != worker.number && !worker.path.accepted.contains_key(&peer.number));
         let addresses: Vec<String> = missing.map(|peer| peer.address.clone()).collect();
         for address in addresses {
             let Some(to) = self.worker_at(&address) else { continue };
@@ -215,9 +216,8 @@ impl World {
     /// A worker hears who another one is.
     pub(crate) fn hello(&mut self, hello: Hello) -> Result<(), Violation> {
         let Hello { from, to, version, is_answer } = hello;
-        let is_there = self.reaches(from, to)
-            && self.network.carries_between(from, to)
-            && self.network.carries_between(to, from);
+        let is_there =
+            self.reaches(from, to) && self.network.carries_between(from, to) && self.network.carries_between(to, from);
         let (Some(sender), true) = (self.workers.get(&from), is_there && self.processes[from.0].is_up()) else {
             return Ok(());
         };

@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringstorm_nimbus::interface::{Content, Refusal, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_nimbus::interface::{Content, Refusal, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 
 use super::World;
 use super::process::ProcessId;
-use crate::actor::{At, News, Input, Verdict};
+use crate::actor::{At, Input, News, Verdict};
 use crate::checks::Violation;
 
 const LAW: &str = "users are told the truth";
@@ -115,7 +115,8 @@ impl World {
             (Request::Submit(submission), Verdict::NotDone(_)) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
                 // One that came of an earlier try and was killed since is not there any more.
-                let there = created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(&it.topology)));
+                let there =
+                    created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(&it.topology)));
                 if let Some(Created { topology: there, .. }) = there {
                     return lie(format!("its token has made {there}"));
                 }
@@ -221,9 +222,8 @@ impl World {
     ) -> Result<(), Violation> {
         // What an earlier call has made is for that one to tell.
         let made = self.truth.created.get(token).and_then(|all| {
-            all.iter().find(|it| {
-                it.writer == nimbus && it.at >= asked_at && self.mirror.bases.contains_key(&it.topology)
-            })
+            all.iter()
+                .find(|it| it.writer == nimbus && it.at >= asked_at && self.mirror.bases.contains_key(&it.topology))
         });
         let is_a_claim = matches!(refusal, Refusal::TryAgain(_) | Refusal::AlreadyAlive(_) | Refusal::NoUpload(_));
         if let Some(Created { topology, .. }) = made.filter(|_| is_a_claim && !self.is_submitting(nimbus, token)) {
@@ -250,9 +250,11 @@ impl World {
 
     /// A wish that nobody was told the end of, though its client lives.
     pub(crate) fn open_wish(&self) -> Option<String> {
-        let open = self.truth.wishes.iter().find(|(_, wish)| {
-            wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life
-        });
+        let open = self
+            .truth
+            .wishes
+            .iter()
+            .find(|(_, wish)| wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life);
         open.map(|(number, wish)| format!("wish {number} of {:?} has no verdict", wish.begun))
     }
 }

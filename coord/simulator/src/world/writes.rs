@@ -12,11 +12,7 @@ use crate::checks::{self, Mirror, Seen, Violation};
 
 impl World {
     /// Does a write, and looks at each node that it changed.
-    pub(crate) fn perform_watched(
-        &mut self,
-        session: SessionId,
-        operation: &Operation,
-    ) -> Result<Outcome, Violation> {
+    pub(crate) fn perform_watched(&mut self, session: SessionId, operation: &Operation) -> Result<Outcome, Violation> {
         let writes: &[Write] = match operation {
             Operation::Write(write) => std::slice::from_ref(write),
             Operation::Multi { writes, .. } => writes,
