@@ -177,7 +177,8 @@ impl World {
         all.filter(|path| *path == root || path.as_str().starts_with(&inside)).collect()
     }
 
-    fn by_hand(&mut self, operation: Operation) -> Result<(), Violation> {
+    /// Does an operation by hand.
+    pub(crate) fn by_hand(&mut self, operation: Operation) -> Result<(), Violation> {
         // What is gone meanwhile, or has children by now, stays as it is.
         self.perform(self.zookeeper.operator, &operation).map(drop)
     }

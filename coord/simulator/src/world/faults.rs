@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ringstorm_store::operation::Operation;
 use ringstorm_supervisor::events::Exit;
 
 use super::process::{Doubtful, HostId, LinkState, ProcessId};
@@ -50,6 +51,8 @@ pub enum Fault {
     DeletedByHand,
     /// Somebody writes garbage into the tree.
     Garbage,
+    /// Somebody deletes the place of the leader in the queue.
+    Deposed,
     /// Somebody takes away the right to read and write some folders, for a while.
     Locked,
     /// The time of day jumps on a host's process.
@@ -62,7 +65,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Crash,
         Self::CrashWithin,
         Self::WriteLost,
@@ -80,6 +83,7 @@ impl Fault {
         Self::Restored,
         Self::DeletedByHand,
         Self::Garbage,
+        Self::Deposed,
         Self::Locked,
         Self::WallJump,
         Self::Slow,
@@ -106,6 +110,7 @@ impl Fault {
             Self::Restored => "fault: older snapshot restored",
             Self::DeletedByHand => "fault: tree deleted by hand",
             Self::Garbage => "fault: garbage in the tree",
+            Self::Deposed => "fault: place of the leader deleted by hand",
             Self::Locked => "fault: folders locked by hand",
             Self::WallJump => "fault: time of day jumps",
             Self::Slow => "fault: slow network",
@@ -222,6 +227,11 @@ impl World {
             Fault::Restored => self.restore(),
             Fault::DeletedByHand => self.delete_by_hand()?,
             Fault::Garbage => self.write_garbage()?,
+            Fault::Deposed => {
+                if let Some(place) = self.leading_place() {
+                    self.by_hand(Operation::delete(place))?;
+                }
+            }
             Fault::Locked => {
                 self.lock()?;
                 self.mend_after(Duration::from_secs(10) + while_long, Mend::Locks);

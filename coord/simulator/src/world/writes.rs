@@ -66,6 +66,11 @@ impl World {
 
     /// The session of who leads.
     pub(crate) fn leading_session(&self) -> Option<SessionId> {
+        self.zookeeper.ensemble.look(&self.leading_place()?)?.1.owner
+    }
+
+    /// The lowest candidate's node.
+    pub(crate) fn leading_place(&self) -> Option<ZnodePath> {
         let folder = ZnodePath::of(&self.root, &Node::LeaderLock {});
         let candidates = self.zookeeper.ensemble.names(&folder).filter_map(|name| {
             let path = ZnodePath::new(&format!("{folder}/{name}")).ok()?;
@@ -74,8 +79,7 @@ impl World {
                 _ => None,
             }
         });
-        let (_, path) = candidates.min()?;
-        self.zookeeper.ensemble.look(&path)?.1.owner
+        candidates.min().map(|(_, path)| path)
     }
 
     /// Reads the tree anew, after it was exchanged.
