@@ -214,7 +214,9 @@ impl Nimbus {
     }
 
     fn due(&self) -> [Option<Moment>; 4] {
-        [self.presence.due(), self.election.due(), self.code.due(), self.lead.due()]
+        // Before it is there, code is not asked for; all of it is looked at when it is.
+        let code = if self.presence.is_there() { self.code.due() } else { None };
+        [self.presence.due(), self.election.due(), code, self.lead.due()]
     }
 }
 

@@ -93,6 +93,10 @@ pub(super) enum CodeSaid {
         number: u32,
         result: Result<(), Trouble>,
     },
+    Released {
+        key: NodeName,
+        result: Result<(), Trouble>,
+    },
 }
 
 impl Code {
@@ -131,6 +135,12 @@ impl Code {
         if let Some(held) = held.filter(|held| held.number == number) {
             held.listed = Listed::Yes;
         }
+    }
+
+    /// Something that should have been removed and is there yet.
+    fn take_stray(&mut self, key: NodeName) {
+        let stray = Held { number: 0, content: Content::Opaque, listed: Listed::Withdrawn };
+        self.held.get_or_insert_default().entry(key).or_insert(stray);
     }
 
     fn take(&mut self, blob: HeldBlob, listed: Listed) {
@@ -272,19 +282,23 @@ impl Nimbus {
                 self.code.stale.extend(keys);
                 self.code_trouble(&trouble);
             }
+            CodeSaid::Released { result: Ok(()), .. } => self.survey(),
+            CodeSaid::Released { key, result: Err(trouble) } => self.cannot_list(key, &trouble),
             CodeSaid::Listed { key, number, result } => match result {
                 Ok(()) => {
                     self.code.is_listed(&key, number);
                     self.survey();
                 }
-                Err(trouble) => {
-                    self.code.stale.insert(key);
-                    self.code.troubles += 1;
-                    self.code.at = Some(now + self.settings.pause(self.code.troubles));
-                    self.note(format_args!("the tree cannot be told yet which code this nimbus holds: {trouble}"));
-                }
+                Err(trouble) => self.cannot_list(key, &trouble),
             },
         }
+    }
+
+    fn cannot_list(&mut self, key: NodeName, trouble: &Trouble) {
+        self.code.stale.insert(key);
+        self.code.troubles += 1;
+        self.code.at = Some(self.now.moment + self.settings.pause(self.code.troubles));
+        self.note(format_args!("the tree cannot be told yet which code this nimbus holds: {trouble}"));
     }
 
     fn code_trouble(&mut self, trouble: &Trouble) {
@@ -300,6 +314,10 @@ impl Nimbus {
         for state in states {
             let is_living = self.code.living.remove(&state.key);
             let number = self.code.number_of(&state.key);
+            if number.is_none() && state.holders.iter().any(|holder| holder.nimbus == own) {
+                // A restored older tree says so. Nobody may rely on it: neither who fetches nor who would lead.
+                self.release(state.key.clone());
+            }
             let better = state.better_than(number, &own);
             if !better.is_empty() {
                 let better: Vec<BlobHolder> = better.into_iter().cloned().collect();
@@ -334,6 +352,15 @@ impl Nimbus {
         });
     }
 
+    /// Takes back in the tree that a blob is held here.
+    fn release(&mut self, key: NodeName) {
+        let own = self.address().clone();
+        self.say(|tree| async move {
+            let result = tree.release_blob(&key, &own).await;
+            Said::Code(CodeSaid::Released { key, result })
+        });
+    }
+
     fn fetch(&mut self, key: NodeName, holders: &[BlobHolder]) {
         let fetch = self.code.fetches.entry(key.clone()).or_insert(Fetch { is_under_way: false, tries: 0, at: None });
         if fetch.is_under_way || fetch.at.is_some() {
@@ -362,7 +389,9 @@ impl Nimbus {
                 strays.insert(key.clone(), self.code.strays.get(key).copied().unwrap_or(now));
             }
         }
-        let held = self.code.held.iter().flatten().filter(|(_, held)| held.listed != Listed::Yes);
+        // What the tree does not even name was taken out of it, whatever it said before.
+        let is_unlisted = |key: &NodeName, held: &Held| held.listed != Listed::Yes || !named.contains(key);
+        let held = self.code.held.iter().flatten().filter(|(key, held)| is_unlisted(key, held));
         let lives = |key: &NodeName| match TopologyBlob::of_key(key.as_str()) {
             Some((topology, _)) => living.contains(topology),
             // Those of users are nobody's to clean up.

@@ -175,11 +175,12 @@ impl Tree {
         Ok(listing)
     }
 
-    /// The node that this candidate has made already, if it has. Of several, which an unknown outcome can leave behind,
-    /// the first counts and the others go.
+    /// The node that this candidate has made already, if it has. Others of the session go: an unknown outcome can leave
+    /// several behind, and an older snapshot can bring one back that the session had under another id. Nobody would
+    /// lead while such a one is first.
     async fn own_candidate(&self, session: SessionId, id: &NodeName) -> Result<Option<Candidate>, Trouble> {
         let mut own = Vec::new();
-        for candidate in self.candidates().await?.found.into_iter().filter(|candidate| candidate.id == *id) {
+        for candidate in self.candidates().await?.found {
             let path = self.path(&Node::LeaderCandidate { candidate: candidate.clone() });
             if let Some((_, stat)) = self.get(&path, false).await?
                 && stat.owner == Some(session)
@@ -187,8 +188,9 @@ impl Tree {
                 own.push(candidate);
             }
         }
-        own.sort_by_key(|candidate| candidate.number);
-        for candidate in own.drain(own.len().min(1)..) {
+        own.sort_by_key(|candidate| (candidate.id != *id, candidate.number));
+        let is_known = own.first().is_some_and(|candidate| candidate.id == *id);
+        for candidate in own.drain(usize::from(is_known)..) {
             self.remove(None, &self.path(&Node::LeaderCandidate { candidate })).await?;
         }
         Ok(own.pop())

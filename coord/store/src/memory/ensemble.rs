@@ -255,6 +255,16 @@ impl Ensemble {
         }
     }
 
+    /// A node of the newest state: what it holds, and the rest.
+    pub fn look(&self, path: &ZnodePath) -> Option<(&[u8], Stat)> {
+        self.head.get(path).map(|node| (&*node.data, node.stat()))
+    }
+
+    /// The names of a node's children in the newest state, in order; none if it is not there.
+    pub fn names(&self, path: &ZnodePath) -> impl Iterator<Item = &str> {
+        self.head.get(path).into_iter().flat_map(|node| node.children.iter().map(String::as_str))
+    }
+
     /// Every node of the newest state, parents before children.
     pub fn dump(&self) -> Vec<Dumped> {
         let dumped = |(path, node): (&ZnodePath, &super::tree::Znode)| Dumped {

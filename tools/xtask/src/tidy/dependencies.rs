@@ -39,6 +39,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-store",
         ]),
     ),
+    ("ringstorm-simulator", None),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
@@ -71,10 +72,10 @@ const PURE: &[&str] = &[
     "ringstorm-lifecycle",
     "ringstorm-store",
     "ringstorm-control",
+    "ringstorm-nimbus",
     "ringstorm-supervisor",
     "ringstorm-worker",
     "ringstorm-client",
-    "ringstorm-nimbus",
     "ringstorm-round",
 ];
 

@@ -44,8 +44,10 @@ impl Nimbus {
                 self.code.held.get_or_insert_default().remove(&key);
             }
             CodeEvent::Failed { task: CodeTask::Remove(key), why } => {
-                // The clean-up comes by again.
+                // The clean-up comes by again, also for what was not known to be there; 0 stands for a content that
+                // nobody relies on.
                 self.note(format_args!("{key} cannot be removed yet: {why}"));
+                self.code.take_stray(key);
             }
             CodeEvent::Stored { topology } => self.submission_stored(&topology, Ok(())),
             CodeEvent::Failed { task: CodeTask::Store(topology), why } => self.submission_stored(&topology, Err(why)),
