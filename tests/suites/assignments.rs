@@ -125,7 +125,15 @@ fn a_file_starts_pauses_and_ends_workers() {
     until("all to leave another plan of the same version", Duration::from_secs(5), || {
         cluster.errors().matches("an assignment 1 is left: it gives other work than").count() == 3
     });
-    cluster.change(|assignment| assignment.active = true);
+    // One that breaks a rule ends nobody, also not whose work it changes.
+    let mut broken = cluster.assignment.clone();
+    broken.version += 1;
+    broken.workers[0].executors.pop();
+    cluster.file.put(&broken);
+    until("all to leave a broken assignment", Duration::from_secs(5), || {
+        cluster.errors().matches("assignment 2 is left: ").count() == 3
+    });
+    cluster.change(|assignment| (assignment.version, assignment.active) = (2, true));
     until("spouts to go on", Duration::from_secs(10), || cluster.source.fates().acked > before);
     let fates = cluster.finish_at_once();
     assert_eq!((fates.failed, fates.orphaned), (0, 0), "{fates:?}");

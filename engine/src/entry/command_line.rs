@@ -29,7 +29,8 @@ The assignment file is one JSON object, the same for all workers of a topology:
 
 Each executor of the topology (`describe` shows them) runs in exactly one
 worker. Rename another file over this one to change it: workers take in who has
-moved, and end if their own work has changed. Without the file they end.
+moved, and end if their own work has changed. Without the file they end; at the
+end of input they do not, and no component is asked to finish.
 Ctrl-C or SIGTERM: it takes nothing new, drains and ends; twice: at once.";
 
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
@@ -105,7 +106,12 @@ pub(super) struct WorkerPlace {
     #[arg(hide = true, id = "ringstorm.leader", long = "ringstorm-leader", value_name = "PATH")]
     pub(super) leader: Option<PathBuf>,
     /// The file of the assignment, looked at ten times a second; see below
-    #[arg(id = "ringstorm.assignment", long = "ringstorm-assignment", value_name = "FILE")]
+    #[arg(
+        id = "ringstorm.assignment",
+        long = "ringstorm-assignment",
+        value_name = "FILE",
+        conflicts_with_all = ["ringstorm.duration", "ringstorm.workers", "ringstorm.metrics"]
+    )]
     pub(super) assignment: Option<PathBuf>,
 }
 

@@ -107,7 +107,7 @@ fn a_leader_that_is_cut_off_answers_truthfully_and_costs_no_worker() {
         assert!(!it.nimbuses[old].is_leading());
         let there = it.world.topologies_named(&wanted);
         match &answer {
-            Ok(Reply::Submitted { topology }) => assert_eq!(there, [topology.clone()]),
+            Ok(Reply::Submitted { topology }) => assert_eq!(there, std::slice::from_ref(topology)),
             Err(Refusal::TryAgain(_) | Refusal::NotLeader { .. }) => assert_eq!(there, [], "{answer:?}"),
             Err(Refusal::Unknown(_)) => assert!(there.len() <= 1),
             other => panic!("{other:?}"),

@@ -63,7 +63,7 @@ fn a_worker_that_stands_still_is_named_once_and_once_more_when_it_goes_on() {
     crate::until("it to be named", crate::AMPLE, || says("note: worker 1 has not answered for 10 s") == 1);
     assert!(stopped.elapsed() < Duration::from_secs(14), "{:?}", stopped.elapsed());
     assert!(case.run.signal(1, Signal::CONT));
-    crate::until("it to answer", crate::AMPLE, || says("note: worker 1 answers again, after 1") == 1);
+    crate::until("it to answer", crate::AMPLE, || says("note: worker 1 answers again") == 1);
     let end = case.finish().expect_code(0);
     assert_eq!(end.errors.matches("worker 1").count(), 2, "{}", end.errors);
     assert_eq!(end.spout_counts(), (8000, 8000, 0), "{end:?}");

@@ -146,6 +146,11 @@ impl Agent {
             self.speech.note(Kind::Assignment, text);
             return None;
         }
+        // Before anybody ends by it: one that is none is left by all of them.
+        if let Err(error) = Blueprint::check(&self.blueprint.built, &assignment) {
+            self.speech.note(Kind::Assignment, format!("assignment {} is left: {error}", assignment.version));
+            return None;
+        }
         let incarnation = self.blueprint.incarnation();
         let decide = |known: &mut Generations| change(&self.assignment, &assignment, own, incarnation, known);
         let stay = match self.peers.judge(decide) {

@@ -118,6 +118,12 @@ impl Blueprint {
     ///
     /// # Errors
     /// When the assignment is not one for this topology, or a setting is wrong.
+    /// Whether an assignment is one for the topology, as [`Blueprint::new`] would say.
+    pub(crate) fn check(built: &BuiltTopology, assignment: &Assignment) -> Result<(), BuildError> {
+        let numbering = number(&built.topology, &built.config, assignment.acker_executors)?;
+        Ok(assignment.check(&numbering)?)
+    }
+
     pub(crate) fn new(
         built: Arc<BuiltTopology>,
         name: &str,

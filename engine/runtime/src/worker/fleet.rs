@@ -264,7 +264,10 @@ impl Members for Fleet {
         deaths.push_back(Instant::now());
         deaths.retain(|at| at.elapsed() < DEATHS_WINDOW);
         if !goes_on {
-            return Err(format!("has died ({status})"));
+            return Err(format!(
+                "has died ({status}) before the first tuple or while the run ended; what it held is lost, and the result may \
+                 be incomplete"
+            ));
         }
         if deaths.len() > DEATHS_MAX {
             return Err(format!("has died {} times within a minute, the last time: {status}", deaths.len()));

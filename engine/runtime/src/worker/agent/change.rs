@@ -53,7 +53,9 @@ pub(crate) fn change(
         && new.acker_executors == old.acker_executors
         && before.get(&own).is_some_and(|before| runs_the_same(before, mine));
     if !is_same_program {
-        return Change::Leave("the assignment gives this worker something else to run, which a new process has to do");
+        return Change::Leave(
+            "the assignment gives this worker something else to run, or another secret, topology or number of ackers, which a new process has to do",
+        );
     }
     let mut stay = Stay { active: (new.active != old.active).then_some(new.active), ..Stay::default() };
     for (number, worker) in after.iter().filter(|(number, _)| **number != own) {
