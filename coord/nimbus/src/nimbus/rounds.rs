@@ -7,6 +7,7 @@
 //! Invariants: no round on a read that failed. No round before the beats of each topology were read, since its assignment
 //! goes above what its workers say they run. Errors: a round that meets trouble is made again after a pause.
 
+mod sizes;
 mod talks;
 mod view;
 
@@ -26,6 +27,7 @@ use super::Nimbus;
 use super::acts::{Act, ActSaid};
 use super::said::TermSaid;
 use crate::interface::Conf;
+use sizes::round_that_fits;
 pub(super) use talks::Beating;
 use talks::{RoundRead, read, read_beats, write_all};
 use view::{executors, forget_first, named, slots, together, words};
@@ -221,14 +223,11 @@ impl Nimbus {
         if plants.slot_given_twice() {
             forget_first(&mut topologies);
         }
-        let input = Round {
-            now,
-            supervisors: &rounds.supervisors,
-            beats: &rounds.beats,
-            topologies: &topologies,
-            master_code_dir: &local_dir,
-        };
-        let Outcome { writes, reports, .. } = round(&input, &mut DefaultScheduler);
+        let (supervisors, beats, master_code_dir) = (&rounds.supervisors, &rounds.beats, local_dir.as_str());
+        let Outcome { writes, reports, .. } = round_that_fits(&mut topologies, |topologies| {
+            let input = Round { now, supervisors, beats, topologies, master_code_dir };
+            round(&input, &mut DefaultScheduler)
+        });
         drop(topologies);
         for write in &writes {
             let version = write.assignment.version.unwrap_or(0);
