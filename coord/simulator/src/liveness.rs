@@ -29,6 +29,17 @@ pub fn unmet(world: &World) -> Option<String> {
         .or_else(|| remains(world))
 }
 
+/// The first topology that does not run as it should, or worker that should not, wherever the code is; `None` when all do.
+pub fn not_running(world: &World) -> Option<String> {
+    let unmet = world.mirror.bases.iter().find_map(|(topology, base)| match world.mirror.assignments.get(topology) {
+        None => Some(format!("{topology} has no assignment")),
+        Some(assignment) => {
+            assigned(world, topology, base, assignment).or_else(|| running(world, topology, base, assignment))
+        }
+    });
+    unmet.or_else(|| strangers(world))
+}
+
 fn leader(world: &World) -> Option<String> {
     let Some(session) = world.leading_session() else { return Some("nobody leads".to_owned()) };
     let process = world.zookeeper.process_of(session).map(|id| &world.processes[id.0]);
@@ -77,9 +88,7 @@ fn topologies(world: &World) -> Option<String> {
             }
             continue;
         };
-        if suffices
-            && let Some(unmet) = assigned(world, topology, base, assignment)
-        {
+        if suffices && let Some(unmet) = assigned(world, topology, base, assignment) {
             return Some(unmet);
         }
         if let Some(unmet) = running(world, topology, base, assignment) {
@@ -143,9 +152,10 @@ fn running(world: &World, topology: &NodeName, base: &StormBase, assignment: &As
         }
     }
     for ((node, port), executors) in slots {
-        let found = world.workers.iter().find(|(_, worker)| {
-            worker.is_alive && worker.slot.supervisor.as_str() == node && worker.port == port
-        });
+        let found = world
+            .workers
+            .iter()
+            .find(|(_, worker)| worker.is_alive && worker.slot.supervisor.as_str() == node && worker.port == port);
         let Some((id, worker)) = found else { return Some(format!("nothing runs in {node}:{port}")) };
         let name = &world.processes[id.0].name;
         if worker.topology != topology.as_str() {
@@ -176,9 +186,10 @@ fn strangers(world: &World) -> Option<String> {
         let assignment =
             NodeName::new(&worker.topology).ok().and_then(|topology| world.mirror.assignments.get(&topology));
         let is_assigned = assignment.is_some_and(|assignment| {
-            assignment.executor_node_port.values().any(|slot| {
-                slot.node == worker.slot.supervisor.as_str() && slot.port.contains(&i64::from(worker.port))
-            })
+            assignment
+                .executor_node_port
+                .values()
+                .any(|slot| slot.node == worker.slot.supervisor.as_str() && slot.port.contains(&i64::from(worker.port)))
         });
         if !is_assigned {
             return Some(format!("{} runs without an assignment", world.processes[*index].name));

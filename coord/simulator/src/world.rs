@@ -23,7 +23,7 @@ pub mod queue;
 pub mod truth;
 mod workers;
 mod writes;
-mod zookeeper;
+pub(crate) mod zookeeper;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -162,6 +162,8 @@ pub struct World {
     pub(crate) planted: Option<PlantedBug>,
     /// How many slots there are when all is well.
     pub(crate) slots: usize,
+    /// What processes wrote for operators, if it is kept.
+    pub(crate) notes: Option<Vec<String>>,
     /// A supervisor on a copied disk, which is taken away when all heals.
     pub(crate) clone: Option<ProcessId>,
     events: u64,
@@ -202,6 +204,7 @@ impl World {
             truth: Truth::default(),
             planted: None,
             slots: 0,
+            notes: None,
             clone: None,
             events: 0,
         }
@@ -278,7 +281,11 @@ impl World {
             Event::Reply(reply) => self.reply(*reply),
             Event::Watch { process, life, number } => self.watch(process, life, number),
             Event::Give { process, life, input } => {
-                if self.processes[process.0].life == life { self.give(process, *input) } else { Ok(()) }
+                if self.processes[process.0].life == life {
+                    self.give(process, *input)
+                } else {
+                    Ok(())
+                }
             }
             Event::Code { process, life, request } => self.code_done(process, life, request.map(|it| *it)),
             Event::Fetched { process, life, topology } => self.code_fetched(process, life, topology),

@@ -10,8 +10,8 @@ use ringstorm_records::payload::NimbusAddress;
 
 use super::process::ProcessId;
 use super::{Event, World};
-use crate::actor::{CallEnd, News, Input};
-use crate::checks::Violation;
+use crate::actor::{CallEnd, Input, News};
+use crate::checks::{Violation, leadership};
 
 /// A call that is under way.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,9 @@ impl World {
         let Some(call) = self.calls.remove(&number) else {
             return Err(Violation::new("each request gets one reply", format!("request {number} got another one")));
         };
+        let name = &self.processes[call.nimbus.0].name;
+        let own = self.addresses.iter().find(|(_, nimbus)| **nimbus == call.nimbus);
+        leadership::check_answer(name, own.map(|(address, _)| address.as_str()), &answer)?;
         if call.is_given_up {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use ringstorm_store::outcome::{Condition, Doubt, Outcome};
 use ringstorm_store::store::{Change, SessionEvent, SessionId, WatchEvent};
 
 use super::process::{Doubtful, LinkState, ProcessId};
-use super::zookeeper::{MEMBERS, Served};
+use super::zookeeper::Served;
 use super::{Event, World};
 use crate::actor::{At, Input};
 use crate::brief::{brief_operation, brief_outcome};
@@ -137,9 +137,8 @@ impl World {
         };
         if operation.is_write() {
             let who = self.zookeeper.process_of(session).map_or("by hand", |id| self.processes[id.0].name.as_str());
-            self.trace.line(self.now, who, || {
-                format!("== {} => {}", brief_operation(operation), brief_outcome(&outcome))
-            });
+            self.trace
+                .line(self.now, who, || format!("== {} => {}", brief_operation(operation), brief_outcome(&outcome)));
         }
         self.spread_watches();
         Ok(outcome)
@@ -153,14 +152,13 @@ impl World {
             let Some(served) = self.zookeeper.served.get(&session) else { continue };
             let (id, served_link) = (served.process, served.link);
             for event in events {
-                let delay = if self.weather.slow_watch_per_mille > 0
-                    && self.random.chance(self.weather.slow_watch_per_mille)
-                {
-                    self.coverage.hit("fault: late watch");
-                    self.random.millis(100, 8_000)
-                } else {
-                    self.delay()
-                };
+                let delay =
+                    if self.weather.slow_watch_per_mille > 0 && self.random.chance(self.weather.slow_watch_per_mille) {
+                        self.coverage.hit("fault: late watch");
+                        self.random.millis(100, 8_000)
+                    } else {
+                        self.delay()
+                    };
                 let process = &mut self.processes[id.0];
                 if process.link.session() != Some(session) {
                     continue;
@@ -319,7 +317,8 @@ impl World {
             self.plan_connect(id, delay);
             return Ok(());
         }
-        let member = self.random.below(MEMBERS);
+        let up = self.zookeeper.members_up();
+        let member = self.random.pick(&up).copied().unwrap_or(0);
         match state {
             LinkState::Open(_) => {}
             LinkState::None => self.open(id, member),
@@ -334,7 +333,7 @@ impl World {
             }
             LinkState::Suspended(session) => {
                 if self.zookeeper.ensemble.attach(session, member).is_ok() {
-                    self.go_on(id, session);
+                    self.go_on(id, session, member);
                 } else {
                     self.coverage.hit("member refused that is behind");
                     let delay = self.random.millis(20, 300);
@@ -354,6 +353,7 @@ impl World {
         let served = Served {
             process: id,
             link: link.number,
+            member,
             arrived: 0,
             lost_from: u64::MAX,
             silence: 0,
@@ -364,7 +364,7 @@ impl World {
         self.tell(id, FromStore::Session(SessionEvent::Opened { session, timeout }));
     }
 
-    fn go_on(&mut self, id: ProcessId, session: SessionId) {
+    fn go_on(&mut self, id: ProcessId, session: SessionId, member: usize) {
         let link = &mut self.processes[id.0].link;
         link.number += 1;
         link.state = LinkState::Open(session);
@@ -372,7 +372,7 @@ impl World {
         let number = link.number;
         let missed = std::mem::take(&mut link.missed);
         if let Some(served) = self.zookeeper.served.get_mut(&session) {
-            (served.link, served.arrived, served.lost_from) = (number, 0, u64::MAX);
+            (served.link, served.member, served.arrived, served.lost_from) = (number, member, 0, u64::MAX);
         }
         self.hear(session);
         self.tell(id, FromStore::Session(SessionEvent::Resumed { session }));

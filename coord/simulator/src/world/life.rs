@@ -11,7 +11,7 @@ use ringstorm_supervisor::events::Exit;
 
 use super::process::{Link, LinkState, ProcessId};
 use super::{Event, World};
-use crate::actor::{Birth, Errand, Effect, Input, Role};
+use crate::actor::{Birth, Effect, Errand, Input, Role};
 use crate::checks::Violation;
 
 /// More wake-ups at one time than this are a loop without a pause.
@@ -131,7 +131,10 @@ impl World {
     fn do_effect(&mut self, id: ProcessId, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Store(asked) => self.submit(id, asked),
-            Effect::Note(_) => Ok(()),
+            Effect::Note(line) => {
+                self.notes.iter_mut().for_each(|notes| notes.push(line.clone()));
+                Ok(())
+            }
             Effect::Nimbus(effect) => self.do_nimbuses(id, *effect),
             Effect::Supervisor(effect) => self.do_supervisors(id, *effect),
             Effect::Worker(effect) => self.do_workers(id, *effect),
@@ -185,11 +188,8 @@ impl World {
         let (life, is_restarted) = (process.life, process.is_restarted);
         self.lose_calls(id);
         if is_restarted {
-            let delay = if self.random.chance(300) {
-                self.random.millis(2_000, 40_000)
-            } else {
-                self.random.millis(50, 2_000)
-            };
+            let delay =
+                if self.random.chance(300) { self.random.millis(2_000, 40_000) } else { self.random.millis(50, 2_000) };
             self.queue.push(self.now + delay, Event::Start { process: id, life });
         }
         Ok(())

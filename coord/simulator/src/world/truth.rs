@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use ringstorm_nimbus::interface::{Content, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_lifecycle::id::TopologyBlob;
+use ringstorm_nimbus::interface::{Content, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 
 use super::World;
 use super::process::ProcessId;
-use crate::actor::{At, News, Input, Verdict};
+use crate::actor::{At, Input, News, Verdict};
 use crate::checks::Violation;
 
 const LAW: &str = "users are told the truth";
@@ -204,11 +204,18 @@ impl World {
         }
     }
 
+    /// What a user was told of a wish; `None` until then.
+    pub(crate) fn verdict(&self, wish: u64) -> Option<&Verdict> {
+        self.truth.wishes.get(&wish)?.verdict.as_ref()
+    }
+
     /// A wish that nobody was told the end of, though its client lives.
     pub(crate) fn open_wish(&self) -> Option<String> {
-        let open = self.truth.wishes.iter().find(|(_, wish)| {
-            wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life
-        });
+        let open = self
+            .truth
+            .wishes
+            .iter()
+            .find(|(_, wish)| wish.verdict.is_none() && self.processes[wish.client.0].life == wish.client_life);
         open.map(|(number, wish)| format!("wish {number} of {:?} has no verdict", wish.begun))
     }
 }
