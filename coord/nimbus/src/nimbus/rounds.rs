@@ -168,8 +168,11 @@ impl Nimbus {
 
     /// Reads what the round of the current act needs.
     pub(super) fn read_for_round(&mut self) {
+        let next = self.now.moment + self.settings.monitor_period;
         let now = self.now.moment;
         let Some(term) = self.term() else { return };
+        // What changes from here on may be missing in what is read, and asks for a round of its own.
+        term.rounds.at = Some(next);
         let known = term.rounds.known.clone();
         self.say_in_term(|tree| async move {
             let read = read(&tree, &known, now).await.map(Box::new);
@@ -200,13 +203,11 @@ impl Nimbus {
         for (topology, base) in &bases {
             self.know_executors(topology, base);
         }
-        let monitor_period = self.settings.monitor_period;
         let local_dir = self.settings.local_dir.clone();
         let (plants, confs) = (self.plants, self.worker_timeouts(bases.iter().map(|(topology, _)| topology)));
         let Some(term) = self.term() else { return };
         let rounds = &mut term.rounds;
         rounds.take(now.moment, &read);
-        rounds.at = Some(now.moment + monitor_period);
         if !rounds.has_begun {
             match rounds.supervisors.may_begin(now.moment) {
                 FirstRound::Now => rounds.has_begun = true,
