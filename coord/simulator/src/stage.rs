@@ -175,7 +175,7 @@ impl Stage {
     /// # Errors
     /// As [`Self::until`].
     pub fn until_all_run(&mut self, limit: Duration) -> Result<Duration, Violation> {
-        self.until_none(limit, |stage| crate::liveness::not_running(&stage.world))
+        self.until_none(limit, Self::not_running)
     }
 
     /// The lines of the trace, oldest first.

@@ -98,6 +98,11 @@ impl Stage {
         self.running().into_iter().filter(|worker| Some(worker.topology.as_str()) == id).collect()
     }
 
+    /// The first topology that does not run as it should, or worker that should not; `None` when all do.
+    pub fn not_running(&self) -> Option<String> {
+        crate::liveness::not_running(&self.world)
+    }
+
     /// Whether tuples go to and from a worker: it runs, is connected to all of its peers, and its spouts are asked.
     pub fn is_processing(&self, worker: &Running) -> bool {
         let found = self.world.workers.get(&worker.process);

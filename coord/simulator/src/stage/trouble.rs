@@ -123,6 +123,16 @@ impl Stage {
         sessions.into_iter().try_for_each(|session| self.world.end_session(session))
     }
 
+    /// The ensemble ends the sessions of a process that is down, before their time-out.
+    ///
+    /// # Errors
+    /// The law that was broken.
+    pub fn end_sessions_of(&mut self, process: ProcessId) -> Result<(), Violation> {
+        let of_process = self.world.zookeeper.served.iter().filter(|(_, served)| served.process == process);
+        let sessions: Vec<SessionId> = of_process.map(|(session, _)| *session).collect();
+        sessions.into_iter().try_for_each(|session| self.world.end_session(session))
+    }
+
     /// The time of day of a process is so much before or after that of the world.
     pub fn set_wall(&mut self, process: ProcessId, before: Duration, after: Duration) {
         self.world.processes[process.0].clock.set_wall(before, after);

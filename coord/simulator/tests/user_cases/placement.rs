@@ -41,15 +41,7 @@ fn every_topology_of_a_lost_host_moves_and_nothing_else_does() {
             for host in &lost {
                 stage.lose_host(*host)?;
             }
-            let is_elsewhere = |stage: &Stage| {
-                let workers = |wanted: &Wanted| (stage.workers_of(&wanted.name), wanted.workers as usize);
-                topologies.iter().map(workers).all(|(running, wanted)| {
-                    running.len() == wanted
-                        && running.iter().all(|worker| !lost.contains(&worker.host) && stage.is_processing(worker))
-                })
-            };
-            stage.until("all run elsewhere", limit, is_elsewhere)?;
-            stage.until_all_run(AMPLE)?;
+            stage.until_none(limit, |stage| on_lost(stage, &lost).or_else(|| stage.not_running()))?;
             let now = stage.running();
             assert!(stay.iter().all(|worker| now.contains(worker)), "{stay:?} {now:?}");
 
@@ -60,6 +52,43 @@ fn every_topology_of_a_lost_host_moves_and_nothing_else_does() {
             Ok(())
         },
     );
+}
+
+fn on_lost(stage: &Stage, lost: &BTreeSet<HostId>) -> Option<String> {
+    let there = stage.running().into_iter().find(|worker| lost.contains(&worker.host));
+    there.map(|worker| format!("{worker:?} is on a lost host"))
+}
+
+/// Storm's B029: a host is found lost just while nimbus sees to another one.
+#[test]
+fn a_host_that_is_lost_during_a_round_does_not_wait_for_the_next_one_in_turn() {
+    each_seed(24, |_| Setup { hosts: 4, slots: 6, ..Setup::default() }, |stage, random| {
+        run_all(stage, &["ants", "bees", "cats"].map(|name| Wanted::of(name, 3)))?;
+        let (one, other) = (stage.supervisors()[0], stage.supervisors()[1]);
+        let (first, second) = (stage.host_of(one), stage.host_of(other));
+        let there = stage.running().into_iter().filter(|worker| worker.host == second);
+        let silent: Vec<(String, u16)> = there.map(|worker| (worker.topology, worker.port)).collect();
+        stage.lose_host(first)?;
+        stage.lose_host(second)?;
+        // Their workers are silent by now, and may live yet as far as anybody knows.
+        stage.run_for(secs(14))?;
+        stage.end_sessions_of(one)?;
+        // A round comes at once, and another one a second later.
+        let (from, to) = if random.chance(300) { (0, 60) } else { (1_000, 1_080) };
+        stage.run_for(random.millis(from, to))?;
+        stage.end_sessions_of(other)?;
+        stage.until("nothing is left where the second one was", secs(4), |stage| {
+            silent.iter().all(|(topology, port)| !has_slot(stage, topology, "sup1", *port))
+        })?;
+        stage.until_all_run(AMPLE)?;
+        Ok(())
+    });
+}
+
+fn has_slot(stage: &Stage, topology: &str, node: &str, port: u16) -> bool {
+    let found = stage.assignments().iter().find(|(id, _)| id.as_str() == topology);
+    let mut slots = found.into_iter().flat_map(|(_, assignment)| assignment.executor_node_port.values());
+    slots.any(|slot| slot.node == node && slot.port.contains(&port.into()))
 }
 
 /// Storm's B031: small topologies, one after another, on any number of hosts, with some that go in between.

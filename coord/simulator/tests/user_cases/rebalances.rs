@@ -85,9 +85,10 @@ fn a_rebalance_changes_all_that_it_names_by_the_next_round() {
                 };
                 assert!(is_done(&stage.rebalance("ants", options, AMPLE)?));
                 let expected = (workers, spouts + bolts + 1);
-                stage.until("the new numbers", secs(wait) + ROUND, |stage| numbers(stage) == expected)?;
-                let counts = counts(stage, "ants");
-                assert_eq!((counts[SPOUT], counts[BOLT]), (spouts, bolts));
+                stage.until("the new numbers", secs(wait) + ROUND, |stage| {
+                    let counts = counts(stage, "ants");
+                    (counts[SPOUT], counts[BOLT]) == (spouts, bolts) && numbers(stage) == expected
+                })?;
                 stage.until_all_run(AMPLE)?;
                 let listed = stage.list(AMPLE)?;
                 assert_eq!((listed[0].num_workers, listed[0].num_executors), expected);
