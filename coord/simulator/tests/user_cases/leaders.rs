@@ -21,7 +21,7 @@ fn a_leader(stage: &mut Stage) -> Result<ProcessId, ringstorm_simulator::checks:
 fn a_nimbus_without_the_code_of_a_topology_fetches_it_and_removes_nothing() {
     let setup = |nimbuses| Setup { nimbuses, ..Setup::default() };
     each_seed(
-        6,
+        4,
         |random| setup(2 + random.below(2)),
         |stage, random| {
             let first = stage.nimbuses()[random.below(stage.nimbuses().len())];
@@ -58,7 +58,7 @@ fn a_nimbus_without_the_code_of_a_topology_fetches_it_and_removes_nothing() {
 #[test]
 fn a_leader_without_the_code_of_a_topology_leaves_it_alone_until_it_has_it() {
     each_seed(
-        4,
+        3,
         |_| Setup { nimbuses: 2, ..Setup::default() },
         |stage, random| {
             let (first, other) = (stage.nimbuses()[0], stage.nimbuses()[1]);
@@ -120,7 +120,7 @@ fn a_nimbus_that_is_restarted_leads_again_when_its_old_session_is_over() {
     let setup = Setup::default();
     let limit = setup.session_timeout + secs(5);
     each_seed(
-        12,
+        6,
         |_| setup.clone(),
         |stage, random| {
             let nimbus = a_leader(stage)?;
@@ -143,7 +143,7 @@ fn a_nimbus_that_is_restarted_leads_again_when_its_old_session_is_over() {
 #[test]
 fn supervisors_and_workers_do_without_nimbus() {
     each_seed(
-        4,
+        3,
         |random| Setup { nimbuses: 1 + random.below(2), hosts: 3, ..Setup::default() },
         |stage, random| {
             run_all(stage, &[Wanted::of("ants", 3), Wanted::of("bees", 2)])?;
@@ -197,7 +197,7 @@ fn supervisors_and_workers_do_without_nimbus() {
 #[test]
 fn a_topology_whose_code_is_lost_goes_on_and_can_be_listed_killed_and_submitted_again() {
     each_seed(
-        8,
+        4,
         |random| Setup { nimbuses: 1 + random.below(2), ..Setup::default() },
         |stage, random| {
             run_all(stage, &[Wanted::of("ants", 2), Wanted::of("bees", 2)])?;

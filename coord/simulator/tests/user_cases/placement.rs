@@ -62,7 +62,7 @@ fn on_lost(stage: &Stage, lost: &BTreeSet<HostId>) -> Option<String> {
 /// Storm's B029: a host is found lost just while nimbus sees to another one.
 #[test]
 fn a_host_that_is_lost_during_a_round_does_not_wait_for_the_next_one_in_turn() {
-    each_seed(24, |_| Setup { hosts: 4, slots: 6, ..Setup::default() }, |stage, random| {
+    each_seed(16, |_| Setup { hosts: 4, slots: 6, ..Setup::default() }, |stage, random| {
         run_all(stage, &["ants", "bees", "cats"].map(|name| Wanted::of(name, 3)))?;
         let (one, other) = (stage.supervisors()[0], stage.supervisors()[1]);
         let (first, second) = (stage.host_of(one), stage.host_of(other));

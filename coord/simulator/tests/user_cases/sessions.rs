@@ -26,7 +26,7 @@ fn members_that_restart_and_an_outage_cost_no_topology_and_no_worker() {
     let setup = Setup { nimbuses: 2, ..Setup::default() };
     let clean_up = setup.nimbus.deletion_delay + secs(60);
     each_seed(
-        4,
+        2,
         |_| setup.clone(),
         |stage, random| {
             run_all(stage, &four())?;
@@ -72,7 +72,7 @@ fn members_that_restart_and_an_outage_cost_no_topology_and_no_worker() {
 #[test]
 fn a_reconnect_changes_no_assignment() {
     each_seed(
-        6,
+        3,
         |random| Setup { nimbuses: 1 + random.below(2), ..Setup::default() },
         |stage, random| {
             run_all(stage, &four())?;
