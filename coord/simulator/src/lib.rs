@@ -9,6 +9,7 @@
 //! - [`scenario`]: what a seed makes, and the run of it; [`many`]: many of them.
 //! - [`stage`]: a world that is driven by hand.
 //! - [`checks`]: the laws that hold at every step; [`liveness`]: what comes true at the end.
+//! - [`enumeration`]: the leader dies after each single write.
 //! - [`plants`]: rules that are broken on purpose.
 //! - [`random`], [`clock`], [`trace`], [`coverage`], [`brief`], [`topology`]: what they stand on.
 //!
@@ -22,6 +23,7 @@ pub mod checks;
 pub mod clock;
 pub mod coverage;
 pub mod daemons;
+pub mod enumeration;
 pub mod liveness;
 pub mod many;
 pub mod plants;

@@ -57,13 +57,13 @@ mod planted {
     use super::{Nimbus, PlantedBug, Supervisor, WorkerControl};
 
     pub(crate) fn in_nimbus(nimbus: Nimbus, bug: Option<PlantedBug>) -> Nimbus {
-        let mut plants = ringstorm_nimbus::plants::Plants::default();
+        let mut plants = ringstorm_nimbus::Plants::default();
         plants.unfenced_assignment = bug == Some(PlantedBug::UnfencedAssignment);
         plants.unknown_is_failed = bug == Some(PlantedBug::UnknownIsFailed);
         plants.clean_up_after_failed_read = bug == Some(PlantedBug::CleanUpAfterFailedRead);
         plants.pending_rebalance_lost = bug == Some(PlantedBug::PendingRebalanceLost);
         plants.slot_given_twice = bug == Some(PlantedBug::SlotGivenTwice);
-        nimbus.planted(plants)
+        nimbus.with_plants(plants)
     }
 
     pub(crate) fn in_supervisor(supervisor: Supervisor, bug: Option<PlantedBug>) -> Supervisor {

@@ -57,7 +57,11 @@ mod tests {
     fn a_seed_always_draws_the_same_numbers() {
         let mut random = Random::new(7);
         let drawn = [random.number(), random.number(), random.below(1000) as u64];
-        assert_eq!(drawn, [14_266_376_187_910_451_857, 4_104_141_878_723_513_376, 718], "seeds of old would not replay");
+        assert_eq!(
+            drawn,
+            [14_266_376_187_910_451_857, 4_104_141_878_723_513_376, 718],
+            "seeds of old would not replay"
+        );
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub fn run(seed: u64, options: Options) -> Run {
     }
 }
 
-fn come_right(world: &mut World, until: At) -> Result<(), Violation> {
+/// Lets everything come right after the faults, which end then.
+pub(crate) fn come_right(world: &mut World, until: At) -> Result<(), Violation> {
     world.run_until(until)?;
     let (mut is_well, mut last) = (false, String::new());
     let mut look = until;
@@ -88,11 +89,45 @@ fn come_right(world: &mut World, until: At) -> Result<(), Violation> {
     Err(Violation::new("everything comes right after the faults", last))
 }
 
+/// How many of whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) nimbuses: usize,
+    pub(crate) supervisors: usize,
+    /// Hosts of clients.
+    pub(crate) clients: usize,
+}
+
 /// Puts everybody and everything in, and says when the faults end.
 fn people(world: &mut World) -> At {
-    let (nimbuses, supervisors, hosts) =
-        (1 + world.random.below(3), 2 + world.random.below(3), 1 + world.random.below(2));
-    let addresses: Vec<NimbusAddress> = (0..nimbuses)
+    let size = Size {
+        nimbuses: 1 + world.random.below(3),
+        supervisors: 2 + world.random.below(3),
+        clients: 1 + world.random.below(2),
+    };
+    let clients = daemons(world, size);
+    let until = world.random.millis(30_000, 90_000);
+    let original = world.processes.iter().position(|process| process.role == Role::Supervisor).map(ProcessId);
+    if let Some(original) = original.filter(|_| world.random.chance(150)) {
+        let at = world.random.duration(Duration::from_secs(5), until - Duration::from_secs(5));
+        world.plan_clone(original, "supervisor-clone", HostId(90), at, |world, host| {
+            let settings = supervisor_settings(2);
+            let host = Host { name: host_name(host), mark: "clone".to_owned() };
+            supervisor(world.cluster.clone(), host, "supervisor-clone", settings, world.planted)
+        });
+    }
+    wishes(world, &clients, until);
+    if world.random.chance(950) {
+        faults(world, until);
+    } else {
+        world.plan_faults(Faults { kinds: Vec::new(), gap: until, until });
+    }
+    until
+}
+
+/// Adds the daemons, and the hosts of clients, which are returned.
+pub(crate) fn daemons(world: &mut World, size: Size) -> Vec<ProcessId> {
+    let addresses: Vec<NimbusAddress> = (0..size.nimbuses)
         .map(|index| {
             NimbusAddress::new(&host_name(HostId(index)), 6627, 0).expect("the names of hosts are names of hosts")
         })
@@ -103,51 +138,31 @@ fn people(world: &mut World) -> At {
         let id = world.add(&format!("nimbus-{index}"), Role::Nimbus, HostId(index), delay, factory);
         world.addresses.insert(address.to_string(), id);
     }
-    let first_host = if world.random.chance(500) { 0 } else { nimbuses };
-    let mut first = None;
-    for index in 0..supervisors {
+    let first_host = if world.random.chance(500) { 0 } else { size.nimbuses };
+    for index in 0..size.supervisors {
         let slots = 2 + world.random.below(2);
-        let id = add_supervisor(world, index, HostId(first_host + index), slots);
+        add_supervisor(world, index, HostId(first_host + index), slots);
         world.slots += slots;
-        first.get_or_insert(id);
     }
-    let until = world.random.millis(30_000, 90_000);
-    if let Some(original) = first.filter(|_| world.random.chance(150)) {
-        let at = world.random.duration(Duration::from_secs(5), until - Duration::from_secs(5));
-        world.plan_clone(original, "supervisor-clone", HostId(90), at, |world, host| {
-            let settings = supervisor_settings(2);
-            let host = Host { name: host_name(host), mark: "clone".to_owned() };
-            supervisor(world.cluster.clone(), host, "supervisor-clone", settings, world.planted)
-        });
-    }
-    let clients: Vec<ProcessId> = (0..hosts)
-        .map(|index| {
-            let settings = ClientSettings {
-                seeds: addresses.clone(),
-                retry_times: 8,
-                retry_interval: Duration::from_millis(500),
-                retry_interval_max: Duration::from_secs(10),
-            };
-            let factory = clients(settings);
-            world.add(&format!("client-{index}"), Role::Client, HostId(80 + index), Duration::ZERO, factory)
-        })
-        .collect();
-    wishes(world, &clients, until);
-    if world.random.chance(950) {
-        faults(world, until);
-    } else {
-        world.plan_faults(Faults { kinds: Vec::new(), gap: until, until });
-    }
-    until
+    let hosts = (0..size.clients).map(|index| {
+        let settings = ClientSettings {
+            seeds: addresses.clone(),
+            retry_times: 8,
+            retry_interval: Duration::from_millis(500),
+            retry_interval_max: Duration::from_secs(10),
+        };
+        world.add(&format!("client-{index}"), Role::Client, HostId(80 + index), Duration::ZERO, clients(settings))
+    });
+    hosts.collect()
 }
 
-fn add_supervisor(world: &mut World, index: usize, host: HostId, slots: usize) -> ProcessId {
+fn add_supervisor(world: &mut World, index: usize, host: HostId, slots: usize) {
     let settings = supervisor_settings(slots);
     let at = Host { name: host_name(host), mark: host_name(host) };
     let id = format!("sup{index}");
     let factory = supervisor(world.cluster.clone(), at, &id, settings, world.planted);
     let delay = world.random.millis(0, 15_000);
-    world.add(&format!("supervisor-{index}"), Role::Supervisor, host, delay, factory)
+    world.add(&format!("supervisor-{index}"), Role::Supervisor, host, delay, factory);
 }
 
 fn faults(world: &mut World, until: At) {
@@ -161,6 +176,7 @@ fn faults(world: &mut World, until: At) {
         slow_watch_per_mille: some(&mut world.random, 200, 100),
         slow_starts_per_mille: some(&mut world.random, 300, 200),
         failing_starts_per_mille: some(&mut world.random, 300, 200),
+        failing_operations_per_mille: some(&mut world.random, 200, 20),
         failing_disk_per_mille: some(&mut world.random, 200, 100),
         lost_answers_per_mille: some(&mut world.random, 300, 100),
     };
@@ -236,7 +252,7 @@ fn rebalance(random: &mut Random, name: String) -> Request {
     Request::Rebalance { name, options }
 }
 
-fn submission(random: &mut Random, name: String, number: usize) -> Request {
+pub(crate) fn submission(random: &mut Random, name: String, number: usize) -> Request {
     let conf = json!({
         "topology.workers": 1 + random.below(3),
         "topology.acker.executors": random.below(3),

@@ -124,6 +124,8 @@ pub struct Weather {
     pub failing_starts_per_mille: u32,
     /// What code directories do not do.
     pub failing_disk_per_mille: u32,
+    /// Operations of the tree that fail, or get no answer, while the connection stays.
+    pub failing_operations_per_mille: u32,
     /// Answers to clients that are lost.
     pub lost_answers_per_mille: u32,
 }
@@ -160,6 +162,8 @@ pub struct World {
     pub(crate) workers: BTreeMap<ProcessId, WorkerProcess>,
     pub(crate) truth: Truth,
     pub(crate) planted: Option<PlantedBug>,
+    /// After how many more writes of a leader that leader dies.
+    pub(crate) kill_leader_after: Option<u64>,
     /// How many slots there are when all is well.
     pub(crate) slots: usize,
     /// What processes wrote for operators, if it is kept.
@@ -203,6 +207,7 @@ impl World {
             workers: BTreeMap::new(),
             truth: Truth::default(),
             planted: None,
+            kill_leader_after: None,
             slots: 0,
             notes: None,
             clone: None,

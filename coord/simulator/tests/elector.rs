@@ -68,7 +68,8 @@ impl Elector {
             ),
             (Some(candidacy), None) => {
                 let candidacy = candidacy.clone();
-                let procedure = cluster.procedure(|tree| async move { tree.standing(&candidacy).await.map(Said::Stands) });
+                let procedure =
+                    cluster.procedure(|tree| async move { tree.standing(&candidacy).await.map(Said::Stands) });
                 (Tag::Look, procedure)
             }
             (Some(_), Some(leader)) => {

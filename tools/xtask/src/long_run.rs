@@ -8,6 +8,9 @@ use crate::tidy::files::fuzz_folders;
 /// Time beyond the asked one, for building.
 const BUILD_TIME: Duration = Duration::from_secs(20 * 60);
 
+/// Time for as many seeds as anybody runs at once.
+const SIMULATOR_TIME: Duration = Duration::from_secs(6 * 3600);
+
 /// Runs one fuzz target.
 ///
 /// # Errors
@@ -35,4 +38,27 @@ pub(crate) fn stress(shell: &Shell, seconds: u32) -> Result<(), CommandError> {
     let seconds_text = seconds.to_string();
     let arguments = ["run", "--release", "-p", "ringstorm-ring", "--example", "stress", "--", &seconds_text];
     shell.cargo(arguments).limit(Duration::from_secs(seconds.into()) + BUILD_TIME).run()
+}
+
+/// Runs many seeds of the simulator.
+///
+/// # Errors
+/// A seed broke a law.
+pub(crate) fn simulate(shell: &Shell, first: u64, seeds: u64) -> Result<(), CommandError> {
+    let (first, seeds) = (first.to_string(), seeds.to_string());
+    simulator(shell, &["many", &seeds, "--first", &first])
+}
+
+/// Runs one seed of the simulator, and shows every step.
+///
+/// # Errors
+/// The seed broke a law.
+pub(crate) fn simulate_one(shell: &Shell, seed: u64) -> Result<(), CommandError> {
+    simulator(shell, &["one", &seed.to_string()])
+}
+
+fn simulator(shell: &Shell, arguments: &[&str]) -> Result<(), CommandError> {
+    let run = ["run", "--release", "-p", "ringstorm-simulator", "--"];
+    let run = shell.cargo(run.iter().chain(arguments).copied());
+    run.limit(SIMULATOR_TIME).run()
 }

@@ -52,6 +52,18 @@ enum Task {
         #[arg(long, value_name = "SECONDS", default_value_t = 600)]
         seconds: u32,
     },
+    /// The control plane under many seeds, or one with every step
+    Simulate {
+        /// How many
+        #[arg(long, default_value_t = 10_000)]
+        seeds: u64,
+        /// The first one
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// This one alone, with every step
+        #[arg(long)]
+        seed: Option<u64>,
+    },
     /// Rings, doorbells and parking against the real kernel with random pauses, for a long time
     Stress {
         /// How long
@@ -68,6 +80,8 @@ fn main() -> ExitCode {
         Task::Check => report::run(&shell, Step::CHECK),
         Task::Step(step) => report::run(&shell, &[step]),
         Task::Fuzz { target, seconds } => report::exit(long_run::fuzz(&shell, &target, seconds)),
+        Task::Simulate { seed: Some(seed), .. } => report::exit(long_run::simulate_one(&shell, seed)),
+        Task::Simulate { seeds, first, seed: None } => report::exit(long_run::simulate(&shell, first, seeds)),
         Task::Stress { seconds } => report::exit(long_run::stress(&shell, seconds)),
     }
 }

@@ -27,7 +27,7 @@ fn every_reason_is_told_in_storms_words() {
     let options = RebalanceOptions {
         num_workers: Some(-1),
         topology_conf_overrides: json,
-        ..executors(&[("count", 0), ("cuont", 2), ("__any", 1), ("__acker", 1)])
+        ..executors(&[("count", 0), ("cuont", 2), ("__any", 1)])
     };
     let refusal = check("words", &topology(), &Conf::new(), &options, None).unwrap_err();
     let Refusal::Invalid(reasons) = refusal else { panic!("{refusal}") };

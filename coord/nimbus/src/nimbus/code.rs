@@ -389,7 +389,9 @@ impl Nimbus {
                 strays.insert(key.clone(), self.code.strays.get(key).copied().unwrap_or(now));
             }
         }
-        let held = self.code.held.iter().flatten().filter(|(_, held)| held.listed != Listed::Yes);
+        // What the tree does not even name was taken out of it, whatever it said before.
+        let is_unlisted = |key: &NodeName, held: &Held| held.listed != Listed::Yes || !named.contains(key);
+        let held = self.code.held.iter().flatten().filter(|(key, held)| is_unlisted(key, held));
         let lives = |key: &NodeName| match TopologyBlob::of_key(key.as_str()) {
             Some((topology, _)) => living.contains(topology),
             // Those of users are nobody's to clean up.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ringstorm_records::znode::Node;
-use ringstorm_store::acl::Acl;
+use ringstorm_store::acl::{Acl, Acls, Rights};
 use ringstorm_store::operation::{CreateMode, Operation};
 use ringstorm_store::path::ZnodePath;
 use ringstorm_store::store::SessionId;
@@ -13,6 +13,9 @@ use ringstorm_store::store::SessionId;
 use super::zookeeper::Served;
 use super::{Event, World};
 use crate::checks::Violation;
+
+/// The folders by which a topology lives.
+const LIVES: [&str; 2] = ["storms", "assignments"];
 
 /// How many snapshots are kept.
 const SNAPSHOTS_KEPT: usize = 3;
@@ -123,6 +126,36 @@ impl World {
         self.by_hand(Operation::set(path, garbage))
     }
 
+    /// Takes the right to read and write some folders from everybody.
+    pub(crate) fn lock(&mut self) -> Result<(), Violation> {
+        let root = ZnodePath::of(&self.root, &Node::Root {});
+        let names: Vec<String> = self.zookeeper.ensemble.names(&root).map(str::to_owned).collect();
+        let acl: Acls = [Acl { rights: Rights::ADMIN, ..Acl::anyone() }].into();
+        // Who cannot read where topologies live, and everything else, must not take them for gone.
+        let is_of_lives = self.random.chance(750);
+        for name in names {
+            let may_be = !is_of_lives || LIVES.contains(&name.as_str());
+            if may_be
+                && self.random.chance(600)
+                && let Ok(path) = ZnodePath::new(&format!("{root}/{name}"))
+            {
+                self.by_hand(Operation::SetAcl { path, acl: acl.clone(), version: None })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives all rights back.
+    pub(crate) fn unlock(&mut self) -> Result<(), Violation> {
+        let acl: Acls = [Acl::anyone()].into();
+        for dumped in self.zookeeper.ensemble.dump() {
+            if dumped.acl != acl {
+                self.by_hand(Operation::SetAcl { path: dumped.path, acl: acl.clone(), version: None })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Somebody looks after the tree: what is still garbage becomes what it was.
     pub(crate) fn remove_garbage(&mut self) -> Result<(), Violation> {
         for (path, before, garbage) in std::mem::take(&mut self.damage.garbage).into_iter().rev() {
@@ -144,7 +177,8 @@ impl World {
         all.filter(|path| *path == root || path.as_str().starts_with(&inside)).collect()
     }
 
-    fn by_hand(&mut self, operation: Operation) -> Result<(), Violation> {
+    /// Does an operation by hand.
+    pub(crate) fn by_hand(&mut self, operation: Operation) -> Result<(), Violation> {
         // What is gone meanwhile, or has children by now, stays as it is.
         self.perform(self.zookeeper.operator, &operation).map(drop)
     }

@@ -9,12 +9,13 @@ use ringstorm_nimbus::NimbusInput;
 use ringstorm_records::payload::NimbusAddress;
 
 use super::process::ProcessId;
+use super::truth::token_in;
 use super::{Event, World};
-use crate::actor::{CallEnd, Input, News};
+use crate::actor::{At, CallEnd, Input, News};
 use crate::checks::{Violation, leadership};
 
 /// A call that is under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     client: ProcessId,
     client_life: u64,
@@ -24,6 +25,10 @@ pub(crate) struct Call {
     call: u64,
     /// The client waits no longer.
     is_given_up: bool,
+    /// When it was made.
+    asked_at: At,
+    /// The token of a submission.
+    token: Option<String>,
 }
 
 /// The longest that a client waits for an answer, at least and at most.
@@ -42,11 +47,24 @@ impl World {
         let number = self.next_call;
         self.next_call += 1;
         let nimbus_life = self.processes[nimbus.0].life;
-        self.calls.insert(number, Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false });
+        let asked_at = self.now;
+        let token = match &request {
+            Request::Submit(submission) => token_in(&submission.conf),
+            _ => None,
+        };
+        self.calls.insert(
+            number,
+            Call { client: id, client_life, nimbus, nimbus_life, call, is_given_up: false, token, asked_at },
+        );
         let patience = self.random.millis(PATIENCE_MS.0, PATIENCE_MS.1);
         self.queue.push(self.now + patience, Event::Impatient { number });
         let delay = self.delay();
         self.queue.push(self.now + delay, Event::Called { number, request: Box::new(request) });
+    }
+
+    /// Whether a nimbus has a call under way that submits with a token.
+    pub(crate) fn is_submitting(&self, nimbus: ProcessId, token: &str) -> bool {
+        self.calls.values().any(|call| call.nimbus == nimbus && call.token.as_deref() == Some(token))
     }
 
     fn carries(&self, id: ProcessId, other: ProcessId) -> bool {
@@ -56,7 +74,7 @@ impl World {
 
     /// A call arrives at its nimbus.
     pub(crate) fn called(&mut self, number: u64, request: Request) -> Result<(), Violation> {
-        let Some(call) = self.calls.get(&number).copied() else { return Ok(()) };
+        let Some(call) = self.calls.get(&number).cloned() else { return Ok(()) };
         let (here, there) = (self.processes[call.client.0].host, self.processes[call.nimbus.0].host);
         if self.processes[call.nimbus.0].life != call.nimbus_life || !self.network.carries(here, there) {
             self.lose_call(number);
@@ -74,6 +92,11 @@ impl World {
         let name = &self.processes[call.nimbus.0].name;
         let own = self.addresses.iter().find(|(_, nimbus)| **nimbus == call.nimbus);
         leadership::check_answer(name, own.map(|(address, _)| address.as_str()), &answer)?;
+        if let (Some(token), Err(refusal)) = (&call.token, &answer)
+            && !matches!(refusal, Refusal::Unknown(_))
+        {
+            self.note_refused(token, call.nimbus, call.asked_at, refusal)?;
+        }
         if call.is_given_up {
             return Ok(());
         }
@@ -94,7 +117,7 @@ impl World {
     pub(crate) fn give_up(&mut self, number: u64) {
         let Some(call) = self.calls.get_mut(&number).filter(|call| !call.is_given_up) else { return };
         call.is_given_up = true;
-        let call = *call;
+        let call = call.clone();
         self.coverage.hit("call given up");
         self.end_call(call.client, call.client_life, call.call, CallEnd::Lost, Duration::ZERO);
     }

@@ -4,8 +4,8 @@
 //! answered as done is on disk, and outlives the process.
 
 use ringstorm_lifecycle::id::TopologyBlob;
-use ringstorm_nimbus::interface::{CodeEvent, CodeFailure, CodeRequest, CodeTask, Content, HeldBlob};
 use ringstorm_nimbus::NimbusInput;
+use ringstorm_nimbus::interface::{CodeEvent, CodeFailure, CodeRequest, CodeTask, Content, HeldBlob};
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::znode::NodeName;
 

@@ -110,7 +110,28 @@ impl World {
         if !is_heard {
             self.coverage.hit("request done after its sender gave it up");
         }
-        let outcome = self.perform(request.session, &request.operation)?;
+        let trouble = if self.random.chance(self.weather.failing_operations_per_mille) {
+            self.coverage.hit("fault: operation without success on a good connection");
+            Some(self.random.below(3))
+        } else {
+            None
+        };
+        let was_leading = self.leading_session() == Some(request.session);
+        let outcome = match trouble {
+            Some(0) => Outcome::failed(Condition::Overloaded),
+            Some(1) => Outcome::Unknown(Doubt::TimedOut),
+            _ => self.perform(request.session, &request.operation)?,
+        };
+        let is_leaders = was_leading && request.operation.is_write() && matches!(outcome, Outcome::Done(_));
+        let outcome = if trouble == Some(2) { Outcome::Unknown(Doubt::TimedOut) } else { outcome };
+        if is_leaders && let Some(left) = &mut self.kill_leader_after {
+            *left -= 1;
+            if *left == 0 {
+                self.kill_leader_after = None;
+                self.coverage.hit("leader killed after a write");
+                return self.crash(request.process);
+            }
+        }
         if is_heard {
             let delay = self.delay();
             let link = &mut self.processes[request.process.0].link;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ringstorm_store::operation::Operation;
 use ringstorm_supervisor::events::Exit;
 
 use super::process::{Doubtful, HostId, LinkState, ProcessId};
@@ -50,6 +51,10 @@ pub enum Fault {
     DeletedByHand,
     /// Somebody writes garbage into the tree.
     Garbage,
+    /// Somebody deletes the place of the leader in the queue.
+    Deposed,
+    /// Somebody takes away the right to read and write some folders, for a while.
+    Locked,
     /// The time of day jumps on a host's process.
     WallJump,
     /// Messages take long for a while.
@@ -60,7 +65,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Crash,
         Self::CrashWithin,
         Self::WriteLost,
@@ -78,6 +83,8 @@ impl Fault {
         Self::Restored,
         Self::DeletedByHand,
         Self::Garbage,
+        Self::Deposed,
+        Self::Locked,
         Self::WallJump,
         Self::Slow,
         Self::SlowWatches,
@@ -103,6 +110,8 @@ impl Fault {
             Self::Restored => "fault: older snapshot restored",
             Self::DeletedByHand => "fault: tree deleted by hand",
             Self::Garbage => "fault: garbage in the tree",
+            Self::Deposed => "fault: place of the leader deleted by hand",
+            Self::Locked => "fault: folders locked by hand",
             Self::WallJump => "fault: time of day jumps",
             Self::Slow => "fault: slow network",
             Self::SlowWatches => "fault: watches late",
@@ -129,6 +138,7 @@ pub(crate) enum Mend {
     Network,
     Weather,
     Host(HostId),
+    Locks,
 }
 
 impl World {
@@ -217,6 +227,15 @@ impl World {
             Fault::Restored => self.restore(),
             Fault::DeletedByHand => self.delete_by_hand()?,
             Fault::Garbage => self.write_garbage()?,
+            Fault::Deposed => {
+                if let Some(place) = self.leading_place() {
+                    self.by_hand(Operation::delete(place))?;
+                }
+            }
+            Fault::Locked => {
+                self.lock()?;
+                self.mend_after(Duration::from_secs(10) + while_long, Mend::Locks);
+            }
             Fault::WallJump => self.processes[id.0].clock.jump(&mut self.random),
             Fault::Slow => {
                 self.weather.slow_per_mille = 200;
@@ -245,6 +264,7 @@ impl World {
             Mend::Network => self.network.heal(),
             Mend::Weather => (self.weather.slow_per_mille, self.weather.slow_watch_per_mille) = (0, 0),
             Mend::Host(host) => self.raise_host(host),
+            Mend::Locks => self.unlock()?,
         }
         Ok(())
     }
@@ -261,6 +281,7 @@ impl World {
         for host in 0..self.hosts_down.len() {
             self.raise_host(HostId(host));
         }
+        self.unlock()?;
         self.remove_garbage()?;
         for index in 0..self.processes.len() {
             let process = &mut self.processes[index];

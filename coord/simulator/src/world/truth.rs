@@ -3,10 +3,10 @@
 //! Invariants: whoever was told that something was done can find that it was; whoever was told that it was not will
 //! never find that it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringstorm_lifecycle::id::TopologyBlob;
-use ringstorm_nimbus::interface::{Content, Reply, Request, SUBMISSION_TOKEN};
+use ringstorm_nimbus::interface::{Content, Refusal, Reply, Request, SUBMISSION_TOKEN};
 use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 
@@ -22,9 +22,19 @@ const LAW: &str = "users are told the truth";
 pub struct Truth {
     wishes: BTreeMap<u64, Wish>,
     /// Topologies by the token of their submission.
-    created: BTreeMap<String, Vec<NodeName>>,
+    created: BTreeMap<String, Vec<Created>>,
+    /// Who has said of the submission with a token that nothing was done.
+    refused: BTreeSet<(String, ProcessId, u64)>,
     /// When a topology of a name was last seen in a state; those that are in it now are not here.
     seen: BTreeMap<(String, State), At>,
+}
+
+/// A topology that came to be.
+#[derive(Clone, Debug)]
+struct Created {
+    topology: NodeName,
+    writer: ProcessId,
+    at: At,
 }
 
 /// What a topology of a name is.
@@ -98,15 +108,16 @@ impl World {
         match (&made.what, verdict) {
             (Request::Submit(submission), Verdict::Done(Reply::Submitted { topology })) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
-                if !created.is_some_and(|created| created.contains(topology)) {
+                if !created.is_some_and(|created| created.iter().any(|it| it.topology == *topology)) {
                     return lie(format!("what its token has made is {created:?}"));
                 }
             }
             (Request::Submit(submission), Verdict::NotDone(_)) => {
                 let created = token_in(&submission.conf).and_then(|token| self.truth.created.get(&token));
                 // One that came of an earlier try and was killed since is not there any more.
-                let there = created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(it)));
-                if let Some(there) = there {
+                let there =
+                    created.and_then(|created| created.iter().find(|it| self.mirror.bases.contains_key(&it.topology)));
+                if let Some(Created { topology: there, .. }) = there {
                     return lie(format!("its token has made {there}"));
                 }
             }
@@ -153,7 +164,7 @@ impl World {
         topology: &NodeName,
         before: Option<&StormBase>,
         after: Option<&StormBase>,
-        is_by_hand: bool,
+        writer: Option<ProcessId>,
     ) -> Result<(), Violation> {
         let Some(name) = before.or(after).map(|base| base.name.clone()) else { return Ok(()) };
         self.truth.seen.insert((name.clone(), state_of(before)), self.now);
@@ -165,14 +176,14 @@ impl World {
                     return Err(Violation::new("no two topologies have one name", message));
                 }
             }
-            if !is_by_hand {
-                return self.note_created(topology);
+            if let Some(writer) = writer {
+                return self.note_created(topology, writer);
             }
         }
         Ok(())
     }
 
-    fn note_created(&mut self, topology: &NodeName) -> Result<(), Violation> {
+    fn note_created(&mut self, topology: &NodeName, writer: ProcessId) -> Result<(), Violation> {
         self.coverage.hit("topology created");
         let Some(token) = self.token_of(topology) else {
             let message = format!("{topology} comes, and no nimbus has its configuration");
@@ -185,13 +196,41 @@ impl World {
         if let Some(wish) = refused {
             return Err(Violation::new(LAW, format!("{topology} comes after {:?}", wish.verdict)));
         }
+        let life = self.processes[writer.0].life;
+        if self.truth.refused.contains(&(token.clone(), writer, life)) && !self.is_submitting(writer, &token) {
+            let who = &self.processes[writer.0].name;
+            let message = format!("{who} makes {topology} after it has said that nothing was done");
+            return Err(Violation::new(LAW, message));
+        }
         let created = self.truth.created.entry(token).or_default();
-        let other = created.iter().find(|other| self.mirror.bases.contains_key(other));
-        if let Some(other) = other {
+        let other = created.iter().find(|other| self.mirror.bases.contains_key(&other.topology));
+        if let Some(Created { topology: other, .. }) = other {
             let message = format!("one has made {other}, and makes {topology}");
             return Err(Violation::new("a submission makes one topology", message));
         }
-        created.push(topology.clone());
+        created.push(Created { topology: topology.clone(), writer, at: self.now });
+        Ok(())
+    }
+
+    /// A nimbus says of a submission that nothing was done.
+    pub(crate) fn note_refused(
+        &mut self,
+        token: &str,
+        nimbus: ProcessId,
+        asked_at: At,
+        refusal: &Refusal,
+    ) -> Result<(), Violation> {
+        // What an earlier call has made is for that one to tell.
+        let made = self.truth.created.get(token).and_then(|all| {
+            all.iter()
+                .find(|it| it.writer == nimbus && it.at >= asked_at && self.mirror.bases.contains_key(&it.topology))
+        });
+        let is_a_claim = matches!(refusal, Refusal::TryAgain(_) | Refusal::AlreadyAlive(_) | Refusal::NoUpload(_));
+        if let Some(Created { topology, .. }) = made.filter(|_| is_a_claim && !self.is_submitting(nimbus, token)) {
+            let who = &self.processes[nimbus.0].name;
+            return Err(Violation::new(LAW, format!("{who} says {refusal:?}, and {topology} is there")));
+        }
+        self.truth.refused.insert((token.to_owned(), nimbus, self.processes[nimbus.0].life));
         Ok(())
     }
 
@@ -204,8 +243,8 @@ impl World {
         }
     }
 
-    /// What a user was told of a wish; `None` until then.
-    pub(crate) fn verdict(&self, wish: u64) -> Option<&Verdict> {
+    /// What the user of a wish was told.
+    pub fn verdict(&self, wish: u64) -> Option<&Verdict> {
         self.truth.wishes.get(&wish)?.verdict.as_ref()
     }
 

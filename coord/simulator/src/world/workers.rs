@@ -7,9 +7,7 @@ use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_nimbus::interface::Content;
 use ringstorm_records::znode::{Node, NodeName, Slot};
 use ringstorm_store::path::ZnodePath;
-use ringstorm_supervisor::events::{
-    CodeEvent, Exit, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts,
-};
+use ringstorm_supervisor::events::{CodeEvent, Exit, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts};
 use ringstorm_supervisor::supervisor::FoundWorker;
 use ringstorm_supervisor::{SupervisorEffect, SupervisorInput};
 use ringstorm_worker::assigning::slot_number;
@@ -110,11 +108,9 @@ impl World {
             let code = process.disk.blobs.get(&key(TopologyBlob::Code)?)?;
             let conf = process.disk.blobs.get(&key(TopologyBlob::Conf)?)?;
             match (&code.content, &conf.content) {
-                (Content::Code(topology), Content::Conf(conf)) => Some(Code {
-                    timeouts: WorkerTimeouts::default(),
-                    topology: topology.clone(),
-                    conf: conf.clone(),
-                }),
+                (Content::Code(topology), Content::Conf(conf)) => {
+                    Some(Code { timeouts: WorkerTimeouts::default(), topology: topology.clone(), conf: conf.clone() })
+                }
                 _ => None,
             }
         })

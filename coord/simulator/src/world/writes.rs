@@ -12,11 +12,7 @@ use crate::checks::{self, Mirror, Seen, Violation};
 
 impl World {
     /// Does a write, and looks at each node that it changed.
-    pub(crate) fn perform_watched(
-        &mut self,
-        session: SessionId,
-        operation: &Operation,
-    ) -> Result<Outcome, Violation> {
+    pub(crate) fn perform_watched(&mut self, session: SessionId, operation: &Operation) -> Result<Outcome, Violation> {
         let writes: &[Write] = match operation {
             Operation::Write(write) => std::slice::from_ref(write),
             Operation::Multi { writes, .. } => writes,
@@ -55,7 +51,7 @@ impl World {
             match &node {
                 Some(Node::Storm { topology }) => {
                     let base = self.mirror.bases.get(topology).cloned();
-                    self.note_base(topology, base_before.as_ref(), base.as_ref(), role.is_none())?;
+                    self.note_base(topology, base_before.as_ref(), base.as_ref(), self.zookeeper.process_of(session))?;
                 }
                 Some(Node::Supervisor { .. }) if role == Some(Role::Supervisor) && after.is_some() => {
                     if let Some(id) = self.zookeeper.process_of(session) {
@@ -70,6 +66,11 @@ impl World {
 
     /// The session of who leads.
     pub(crate) fn leading_session(&self) -> Option<SessionId> {
+        self.zookeeper.ensemble.look(&self.leading_place()?)?.1.owner
+    }
+
+    /// The lowest candidate's node.
+    pub(crate) fn leading_place(&self) -> Option<ZnodePath> {
         let folder = ZnodePath::of(&self.root, &Node::LeaderLock {});
         let candidates = self.zookeeper.ensemble.names(&folder).filter_map(|name| {
             let path = ZnodePath::new(&format!("{folder}/{name}")).ok()?;
@@ -78,8 +79,7 @@ impl World {
                 _ => None,
             }
         });
-        let (_, path) = candidates.min()?;
-        self.zookeeper.ensemble.look(&path)?.1.owner
+        candidates.min().map(|(_, path)| path)
     }
 
     /// Reads the tree anew, after it was exchanged.

@@ -62,27 +62,31 @@ fn on_lost(stage: &Stage, lost: &BTreeSet<HostId>) -> Option<String> {
 /// Storm's B029: a host is found lost just while nimbus sees to another one.
 #[test]
 fn a_host_that_is_lost_during_a_round_does_not_wait_for_the_next_one_in_turn() {
-    each_seed(16, |_| Setup { hosts: 4, slots: 6, ..Setup::default() }, |stage, random| {
-        run_all(stage, &["ants", "bees", "cats"].map(|name| Wanted::of(name, 3)))?;
-        let (one, other) = (stage.supervisors()[0], stage.supervisors()[1]);
-        let (first, second) = (stage.host_of(one), stage.host_of(other));
-        let there = stage.running().into_iter().filter(|worker| worker.host == second);
-        let silent: Vec<(String, u16)> = there.map(|worker| (worker.topology, worker.port)).collect();
-        stage.lose_host(first)?;
-        stage.lose_host(second)?;
-        // Their workers are silent by now, and may live yet as far as anybody knows.
-        stage.run_for(secs(14))?;
-        stage.end_sessions_of(one)?;
-        // A round comes at once, and another one a second later.
-        let (from, to) = if random.chance(300) { (0, 60) } else { (1_000, 1_080) };
-        stage.run_for(random.millis(from, to))?;
-        stage.end_sessions_of(other)?;
-        stage.until("nothing is left where the second one was", secs(4), |stage| {
-            silent.iter().all(|(topology, port)| !has_slot(stage, topology, "sup1", *port))
-        })?;
-        stage.until_all_run(AMPLE)?;
-        Ok(())
-    });
+    each_seed(
+        16,
+        |_| Setup { hosts: 4, slots: 6, ..Setup::default() },
+        |stage, random| {
+            run_all(stage, &["ants", "bees", "cats"].map(|name| Wanted::of(name, 3)))?;
+            let (one, other) = (stage.supervisors()[0], stage.supervisors()[1]);
+            let (first, second) = (stage.host_of(one), stage.host_of(other));
+            let there = stage.running().into_iter().filter(|worker| worker.host == second);
+            let silent: Vec<(String, u16)> = there.map(|worker| (worker.topology, worker.port)).collect();
+            stage.lose_host(first)?;
+            stage.lose_host(second)?;
+            // Their workers are silent by now, and may live yet as far as anybody knows.
+            stage.run_for(secs(14))?;
+            stage.end_sessions_of(one)?;
+            // A round comes at once, and another one a second later.
+            let (from, to) = if random.chance(300) { (0, 60) } else { (1_000, 1_080) };
+            stage.run_for(random.millis(from, to))?;
+            stage.end_sessions_of(other)?;
+            stage.until("nothing is left where the second one was", secs(4), |stage| {
+                silent.iter().all(|(topology, port)| !has_slot(stage, topology, "sup1", *port))
+            })?;
+            stage.until_all_run(AMPLE)?;
+            Ok(())
+        },
+    );
 }
 
 fn has_slot(stage: &Stage, topology: &str, node: &str, port: u16) -> bool {

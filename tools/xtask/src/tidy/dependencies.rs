@@ -40,7 +40,6 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
         ]),
     ),
     ("ringstorm-simulator", None),
-    ("ringstorm-supervisor", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-store"])),
     ("ringstorm-round", Some(&["ringstorm-control", "ringstorm-records", "ringstorm-scheduler", "ringstorm-types"])),
     ("ringstorm-ensemble", Some(&[])),
     (
