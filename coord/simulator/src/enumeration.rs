@@ -65,7 +65,9 @@ fn judge(world: &World, action: Action) -> Result<(), Violation> {
     let is_told_done = !matches!(world.verdict(2), None | Some(Verdict::NotDone(_) | Verdict::Unknown(_)));
     let there: Vec<_> = world.mirror.bases.values().filter(|base| base.name == NAME).collect();
     let is_so = match action {
-        Action::Submit => there.len() == 1 && there[0].status == TopologyStatus::Active,
+        Action::Submit => {
+            there.len() == 1 && matches!(there[0].status, TopologyStatus::Active | TopologyStatus::Inactive)
+        }
         Action::Rebalance => there.len() == 1 && there[0].num_workers == 3,
         Action::Kill => there.is_empty(),
     };
