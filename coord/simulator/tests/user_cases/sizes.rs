@@ -55,15 +55,16 @@ fn an_assignment_too_large_for_zookeeper_keeps_nobody_else_from_running() {
         2,
         |_| Setup { hosts: 0, ..Setup::default() },
         |stage, random| {
-            let offers: Vec<Offer> = (0..900)
+            let offers: Vec<Offer> = (0..700)
                 .map(|number| Offer {
-                    id: NodeName::new(&format!("{number}-{}", random_name(random, 600))).unwrap(),
+                    id: NodeName::new(&format!("{number}-{}", random_name(random, 800))).unwrap(),
                     host: format!("h{number}.{}", random_name(random, 200)),
                     slots: 1,
                 })
                 .collect();
             only_offers(stage, &offers)?;
-            assert!(is_done(&stage.submit(&Wanted::of("ants", 880), AMPLE)?));
+            assert!(is_done(&stage.submit(&Wanted::of("ants", 690), AMPLE)?));
+            stage.run_for(secs(2))?;
             assert!(is_done(&stage.submit(&Wanted::of("bees", 2), AMPLE)?));
             stage.until("an assignment", secs(30), |stage| assigned(stage, "bees") == 2)?;
             assert_eq!(assigned(stage, "ants"), 0);
