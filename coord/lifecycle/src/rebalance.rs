@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringstorm_records::records::{RebalanceOptions, StormTopology};
-use ringstorm_types::id::RESERVED_PREFIX;
+use ringstorm_records::records::{ComponentCommon, RebalanceOptions, StormTopology};
+use ringstorm_types::config::keys::TOPOLOGY_TASKS;
 use serde_json::Value;
 
 use crate::Refusal;
 use crate::conf::{self, Conf};
 use crate::refusal::Reasons;
-use crate::system::components_mut;
+use crate::system::{components, components_mut, system_topology};
 use crate::validate;
 
 /// Keys that a rebalance does not change, whatever the operator says: who the topology belongs to, and secrets.
@@ -34,26 +34,41 @@ const LEGACY_RESOURCES: [(&str, &str); 3] = [
 ];
 
 /// The options that are stored for what an operator asks. `name` and `topology` are those of the topology as it was
-/// submitted, `principal` is who asks (`None` for an anonymous caller), whatever the options say.
+/// submitted, `stored` is its configuration, `principal` is who asks (`None` for an anonymous caller), whatever the
+/// options say.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] with every reason: an unknown component, less than one executor, overrides that are not JSON; and
-/// unlike Storm, which takes these: a negative number of workers, overrides with values that a submission is refused for.
-/// Components of the system may be named, known or not, and 0 workers stand for the old number, as in Storm.
+/// unlike Storm, which takes these: a component of the system that the topology does not have, more executors than the
+/// component has tasks, a negative number of workers, overrides with values that a submission is refused for. 0 workers
+/// stand for the old number, as in Storm.
 pub fn check(
     name: &str,
     topology: &StormTopology,
+    stored: &Conf,
     options: &RebalanceOptions,
     principal: Option<&str>,
 ) -> Result<RebalanceOptions, Refusal> {
     let mut options = options.clone();
     options.principal = principal.map(str::to_owned);
     let mut reasons = Reasons::default();
+    // Overrides may change how many tasks components of the system have.
+    let conf = overridden(stored, &options).ok().flatten();
+    let tasks = tasks(conf.as_ref().unwrap_or(stored), topology);
     let components: BTreeSet<&str> = topology.spouts.keys().chain(topology.bolts.keys()).map(String::as_str).collect();
     let valid = components.iter().copied().collect::<Vec<_>>().join(",");
     for (component, executors) in options.num_executors.iter().flatten() {
-        if !component.starts_with(RESERVED_PREFIX) && !components.contains(component.as_str()) {
+        let tasks = tasks.get(component);
+        if tasks.is_none() && !components.contains(component.as_str()) {
             reasons.add(|| format!("Invalid component {component} for topology {name}, valid values are {valid}"));
+        }
+        if let Some(tasks) = tasks.filter(|tasks| *tasks < executors) {
+            reasons.add(|| {
+                format!(
+                    "Component {component} has {tasks} tasks, which {executors} executors cannot share; ask for no more \
+                     executors than tasks"
+                )
+            });
         }
         if *executors < 1 {
             reasons.add(|| {
@@ -80,6 +95,17 @@ pub fn check(
     }
     reasons.check()?;
     Ok(options)
+}
+
+/// How many tasks each component has, those of the system too. One that does not say it is not there; nor is any, when the
+/// configuration makes no system topology, which whoever reads it is told then.
+fn tasks(conf: &Conf, topology: &StormTopology) -> BTreeMap<String, i32> {
+    let Ok(system) = system_topology(conf, topology) else { return BTreeMap::new() };
+    let count = |(id, common): (&str, &ComponentCommon)| {
+        let own = conf::of_component(id, common).ok()?;
+        Some((id.to_owned(), conf::int(&own, TOPOLOGY_TASKS).ok().flatten()?))
+    };
+    components(&system).filter_map(count).collect()
 }
 
 /// The stored configuration with the overrides of a rebalance on top; `None` when there are none.

@@ -171,7 +171,8 @@ fn every_base_and_every_executor_is_storms() {
     assert_eq!(active, submitted);
 
     let asked: Rebalance = call("09-rebalance.thrift.jsonl");
-    let options = rebalance::check("words", &accepted().topology, &asked.options.unwrap(), None).unwrap();
+    let Accepted { topology, conf, .. } = accepted();
+    let options = rebalance::check("words", &topology, &conf, &asked.options.unwrap(), None).unwrap();
     let rebalancing = step(&active, Action::Rebalance(options));
     assert_eq!(rebalancing.effect, Effect::Wait { action: DelayedAction::DoRebalance, secs: 8 });
     let rebalancing = rebalancing.base.unwrap();

@@ -65,7 +65,7 @@ pub enum Stored<T> {
 pub struct TopologyInRound<'a> {
     /// Its base.
     pub base: Stored<&'a StormBase>,
-    /// Its executors by base, code and conf; or why they are not known.
+    /// Its executors by base, code and conf; or why they are not known, or cannot be placed.
     pub executors: Result<&'a Executors, String>,
     /// Its assignment.
     pub assignment: Stored<&'a Assignment>,
@@ -96,7 +96,7 @@ pub enum LeftAlone {
     NoBase,
     /// Its base cannot be read.
     Base(String),
-    /// Its executors are not known, since its code or conf cannot be read.
+    /// Its executors are not known, since its code or conf cannot be read, or they cannot be placed.
     Executors(String),
     /// Its assignment cannot be read. Removed by hand, it is made anew.
     Assignment(String),
@@ -110,7 +110,7 @@ impl fmt::Display for LeftAlone {
             Self::Killed => formatter.write_str("it was killed"),
             Self::NoBase => formatter.write_str("it has an assignment and no storm base"),
             Self::Base(why) => write!(formatter, "its storm base cannot be read: {why}"),
-            Self::Executors(why) => write!(formatter, "its executors are not known: {why}"),
+            Self::Executors(why) => write!(formatter, "its executors cannot be placed: {why}"),
             Self::Assignment(why) => {
                 write!(formatter, "its assignment cannot be read: {why}; when it is removed, a new one is made")
             }

@@ -26,19 +26,23 @@ pub struct Clock {
     rate: u128,
     wall_before: Duration,
     wall_after: Duration,
+    /// Where its time of day stands still.
+    wall_stopped: Option<Duration>,
 }
 
 impl Clock {
     /// One that runs as the world does.
     pub fn exact() -> Self {
-        Self { offset: Duration::ZERO, rate: MILLION, wall_before: Duration::ZERO, wall_after: Duration::ZERO }
+        let none = Duration::ZERO;
+        Self { offset: none, rate: MILLION, wall_before: none, wall_after: none, wall_stopped: None }
     }
 
     /// Any one.
     pub fn random(random: &mut Random) -> Self {
         let rate = MILLION + random.below(2 * DRIFT_MAX_MILLIONTHS + 1) as u128 - DRIFT_MAX_MILLIONTHS as u128;
         let offset = random.millis(0, 1_000_000);
-        Self { offset, rate, wall_before: Duration::ZERO, wall_after: random.millis(0, 2_000) }
+        let wall_after = random.millis(0, 2_000);
+        Self { offset, rate, wall_before: Duration::ZERO, wall_after, wall_stopped: None }
     }
 
     /// Moves its time of day.
@@ -47,11 +51,22 @@ impl Clock {
         self.wall_after = random.millis(0, 600_000);
     }
 
+    /// Sets its time of day before or after that of the world.
+    pub fn set_wall(&mut self, before: Duration, after: Duration) {
+        (self.wall_before, self.wall_after) = (before, after);
+    }
+
+    /// Lets its time of day stand still at what it shows at a time of the world.
+    pub fn stop_wall(&mut self, at: Duration) {
+        self.wall_stopped = Some(self.now(at).wall);
+    }
+
     /// What it shows at a time of the world.
     pub fn now(&self, at: Duration) -> Now {
         let ran = nanos(at.as_nanos() * self.rate / MILLION);
         let wall = BEGINNING + at + self.wall_after;
-        Now { moment: Moment(self.offset + ran), wall: wall.saturating_sub(self.wall_before) }
+        let wall = self.wall_stopped.unwrap_or(wall.saturating_sub(self.wall_before));
+        Now { moment: Moment(self.offset + ran), wall }
     }
 
     /// When in the world it will show a moment; its beginning if it showed that before.

@@ -29,6 +29,17 @@ pub fn unmet(world: &World) -> Option<String> {
         .or_else(|| remains(world))
 }
 
+/// The first topology that does not run as it should, or worker that should not, wherever the code is; `None` when all do.
+pub fn not_running(world: &World) -> Option<String> {
+    let unmet = world.mirror.bases.iter().find_map(|(topology, base)| match world.mirror.assignments.get(topology) {
+        None => Some(format!("{topology} has no assignment")),
+        Some(assignment) => {
+            assigned(world, topology, base, assignment).or_else(|| running(world, topology, base, assignment))
+        }
+    });
+    unmet.or_else(|| strangers(world))
+}
+
 fn leader(world: &World) -> Option<String> {
     let Some(session) = world.leading_session() else { return Some("nobody leads".to_owned()) };
     let process = world.zookeeper.process_of(session).map(|id| &world.processes[id.0]);

@@ -7,10 +7,7 @@ use ringstorm_client::ClientSettings;
 use ringstorm_nimbus::NimbusSettings;
 use ringstorm_nimbus::interface::{Request, SUBMISSION_TOKEN, Submission, Upload};
 use ringstorm_records::payload::NimbusAddress;
-use ringstorm_records::records::{
-    Bolt, ComponentCommon, ComponentObject, GlobalStreamId, Grouping, KillOptions, NullStruct, RebalanceOptions,
-    SpoutSpec, StormTopology, StreamInfo, SubmitOptions, TopologyInitialStatus,
-};
+use ringstorm_records::records::{KillOptions, RebalanceOptions, SubmitOptions, TopologyInitialStatus};
 use ringstorm_supervisor::{Host, Settings};
 use serde_json::json;
 
@@ -21,6 +18,7 @@ use crate::daemons::{clients, nimbus, supervisor};
 use crate::liveness;
 use crate::plants::PlantedBug;
 use crate::random::Random;
+use crate::topology::{BOLT, Counts, topology};
 use crate::trace::Trace;
 use crate::world::faults::{Fault, Faults};
 use crate::world::process::{HostId, ProcessId};
@@ -244,7 +242,7 @@ fn wishes(world: &mut World, clients: &[ProcessId], until: At) {
 }
 
 fn rebalance(random: &mut Random, name: String) -> Request {
-    let executors = BTreeMap::from([("split".to_owned(), 1 + random.below(3) as i32)]);
+    let executors = BTreeMap::from([(BOLT.to_owned(), 1 + random.below(3) as i32)]);
     let options = RebalanceOptions {
         wait_secs: random.chance(600).then(|| random.below(8) as i32),
         num_workers: random.chance(600).then(|| 1 + random.below(3) as i32),
@@ -262,33 +260,15 @@ pub(crate) fn submission(random: &mut Random, name: String, number: usize) -> Re
         SUBMISSION_TOKEN: format!("token-{number}"),
     });
     let status = if random.chance(900) { TopologyInitialStatus::Active } else { TopologyInitialStatus::Inactive };
+    let (spouts, bolts) = (1 + random.below(2) as i32, 1 + random.below(3) as i32);
+    // The bolt has more tasks than executors, or not.
+    let more_tasks = random.below(2) as i32;
     Request::Submit(Box::new(Submission {
         name,
-        topology: topology(1 + random.below(2) as i32, 1 + random.below(3) as i32, random.below(2) as i32),
+        topology: topology(Counts::plain(spouts), Counts { executors: bolts, tasks: bolts * (1 + more_tasks) }),
         conf: conf.to_string(),
         options: SubmitOptions { initial_status: status, creds: None },
         upload: Upload { name: "topology".to_owned(), checksum: String::new() },
         worker_secret: "0123456789abcdef0123456789abcdef".to_owned(),
     }))
-}
-
-/// A spout and a bolt; the bolt has more tasks than executors, if it is told so.
-fn topology(spouts: i32, bolts: i32, more_tasks: i32) -> StormTopology {
-    let stream = StreamInfo { output_fields: vec!["word".to_owned()], direct: false };
-    let common = |hint: i32, tasks: i32| ComponentCommon {
-        streams: BTreeMap::from([("default".to_owned(), stream.clone())]),
-        parallelism_hint: Some(hint),
-        json_conf: Some(json!({ "topology.tasks": tasks }).to_string()),
-        ..ComponentCommon::default()
-    };
-    let object = || ComponentObject::SerializedJava(ringstorm_records::thrift::Binary(vec![1]));
-    let source = GlobalStreamId { component_id: "words".to_owned(), stream_id: "default".to_owned() };
-    let inputs = BTreeMap::from([(source, Grouping::Shuffle(NullStruct::default()))]);
-    let bolt =
-        Bolt { bolt_object: object(), common: ComponentCommon { inputs, ..common(bolts, bolts * (1 + more_tasks)) } };
-    StormTopology {
-        spouts: [("words".to_owned(), SpoutSpec { spout_object: object(), common: common(spouts, spouts) })].into(),
-        bolts: [("split".to_owned(), bolt)].into(),
-        ..StormTopology::default()
-    }
 }

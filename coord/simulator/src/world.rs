@@ -23,7 +23,7 @@ pub mod queue;
 pub mod truth;
 mod workers;
 mod writes;
-mod zookeeper;
+pub(crate) mod zookeeper;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -166,6 +166,8 @@ pub struct World {
     pub(crate) kill_leader_after: Option<u64>,
     /// How many slots there are when all is well.
     pub(crate) slots: usize,
+    /// What processes wrote for operators, if it is kept.
+    pub(crate) notes: Option<Vec<String>>,
     /// A supervisor on a copied disk, which is taken away when all heals.
     pub(crate) clone: Option<ProcessId>,
     events: u64,
@@ -207,6 +209,7 @@ impl World {
             planted: None,
             kill_leader_after: None,
             slots: 0,
+            notes: None,
             clone: None,
             events: 0,
         }

@@ -58,13 +58,13 @@ impl Elector {
     fn next(&mut self, now: Now, session: SessionId) -> Vec<Effect> {
         self.is_busy = true;
         self.due = now.moment + PERIOD;
-        let (id, address) = (self.id.clone(), NimbusAddress::new("h", 6627, 0).unwrap());
+        let (id, address) = (self.id.clone(), NimbusAddress::new("h", 6627, 0).expect("it is one"));
         let cluster = self.cluster.clone();
         let (tag, procedure) = match (&self.candidacy, &self.leadership) {
             (None, _) => (
                 Tag::Stand,
                 cluster.procedure(|tree| async move {
-                    let id = NodeName::new(&format!("{id}-{}", session.0)).unwrap();
+                    let id = NodeName::new(&format!("{id}-{}", session.0)).expect("it is one");
                     tree.stand(session, &id, &address).await.map(Said::Stood)
                 }),
             ),
@@ -77,7 +77,7 @@ impl Elector {
             (Some(_), Some(leader)) => {
                 let (leader, is_careless) = (leader.clone(), self.is_careless);
                 let procedure = cluster.procedure(|tree| async move {
-                    let topology = NodeName::new("t").unwrap();
+                    let topology = NodeName::new("t").expect("it is one");
                     if is_careless {
                         let path = tree.path(&Node::LogConfig { topology: topology.clone() });
                         let set = Operation::Write(Write::Set { path, data: vec![1], version: None });
@@ -168,7 +168,7 @@ fn elector(id: &str, is_careless: bool) -> Factory {
     let id = id.to_owned();
     Rc::new(move |birth| {
         Some(Box::new(Elector {
-            cluster: Cluster::new(Root::new("/storm").unwrap(), ClusterAcls::open()),
+            cluster: Cluster::new(Root::new("/storm").expect("it is one"), ClusterAcls::open()),
             id: format!("{id}-{}", birth.life),
             is_careless,
             session: Session::default(),
@@ -196,7 +196,7 @@ fn world(seed: u64, lines_kept: usize, is_careless: bool) -> World {
 /// Runs to the end, and looks whether the last leader writes.
 fn run(world: &mut World) -> Result<(), Violation> {
     world.run_until(Duration::from_secs(120))?;
-    let path = ZnodePath::new("/storm/logconfigs/t").unwrap();
+    let path = ZnodePath::new("/storm/logconfigs/t").expect("it is one");
     let version = |world: &World| world.tree().look(&path).map(|(_, stat)| (stat.created, stat.version));
     let before = version(world);
     world.run_until(Duration::from_secs(130))?;
@@ -228,7 +228,7 @@ fn the_same_seed_has_the_same_trace() {
     for seed in [1, 2, 3] {
         let [one, other, different] = [seed, seed, seed + 100].map(|seed| {
             let mut world = world(seed, LINES_KEPT, false);
-            run(&mut world).unwrap();
+            run(&mut world).expect("it is one");
             (world.trace.count(), world.trace.hash())
         });
         assert_eq!(one, other);

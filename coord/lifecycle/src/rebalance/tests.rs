@@ -29,11 +29,12 @@ fn every_reason_is_told_in_storms_words() {
         topology_conf_overrides: json,
         ..executors(&[("count", 0), ("cuont", 2), ("__any", 1)])
     };
-    let refusal = check("words", &topology(), &options, None).unwrap_err();
+    let refusal = check("words", &topology(), &Conf::new(), &options, None).unwrap_err();
     let Refusal::Invalid(reasons) = refusal else { panic!("{refusal}") };
     assert_eq!(
         reasons,
         [
+            "Invalid component __any for topology words, valid values are count,sink",
             "Number of executors must be greater than 0; component count is given 0",
             "Invalid component cuont for topology words, valid values are count,sink",
             "Number of workers must not be less than 0; it is -1",
@@ -42,8 +43,33 @@ fn every_reason_is_told_in_storms_words() {
         ]
     );
     let options = RebalanceOptions { topology_conf_overrides: Some("{".to_owned()), ..RebalanceOptions::default() };
-    let refusal = check("words", &topology(), &options, None).unwrap_err().to_string();
+    let refusal = check("words", &topology(), &Conf::new(), &options, None).unwrap_err().to_string();
     assert!(refusal.starts_with("The configuration of the rebalance is not JSON"), "{refusal}");
+}
+
+#[test]
+fn no_component_gets_more_executors_than_it_has_tasks() {
+    let mut topology = topology();
+    for (id, tasks) in [("count", 4), ("sink", 1)] {
+        let json_conf = json!({ "topology.tasks": tasks }).to_string();
+        topology.bolts.get_mut(id).unwrap().common.json_conf = Some(json_conf);
+    }
+    let stored = Conf::from_iter([("topology.acker.executors".to_owned(), 2.into())]);
+    let asked = executors(&[("count", 8), ("sink", 1), ("__acker", 3)]);
+    let refusal = check("words", &topology, &stored, &asked, None).unwrap_err();
+    let Refusal::Invalid(reasons) = refusal else { panic!("{refusal}") };
+    let of = |id, tasks, executors| {
+        format!(
+            "Component {id} has {tasks} tasks, which {executors} executors cannot share; ask for no more executors than \
+             tasks"
+        )
+    };
+    assert_eq!(reasons, [of("__acker", 2, 3), of("count", 4, 8)]);
+    let all = executors(&[("count", 4), ("sink", 1), ("__acker", 2)]);
+    assert!(check("words", &topology, &stored, &all, None).is_ok());
+    let topology_conf_overrides = Some("{\"topology.acker.executors\":3}".to_owned());
+    let with_more = RebalanceOptions { topology_conf_overrides, ..executors(&[("__acker", 3)]) };
+    assert!(check("words", &topology, &stored, &with_more, None).is_ok());
 }
 
 #[test]
@@ -56,13 +82,13 @@ fn nobody_rebalances_into_anothers_name_or_secret() {
         topology_conf_overrides: Some(overrides.to_string()),
         ..RebalanceOptions::default()
     };
-    let taken = check("words", &topology(), &options, Some("me")).unwrap();
+    let taken = check("words", &topology(), &Conf::new(), &options, Some("me")).unwrap();
     assert_eq!(taken.principal.as_deref(), Some("me"));
     assert_eq!(taken.topology_conf_overrides.as_deref(), Some("{\"topology.debug\":true}"));
     let stored = Conf::from_iter([(conf::WORKER_SECRET.to_owned(), "secret".into())]);
     let expected = json!({conf::WORKER_SECRET: "secret", "topology.debug": true});
     assert_eq!(overridden(&stored, &taken).unwrap().map(Value::Object), Some(expected));
-    assert_eq!(check("words", &topology(), &options, None).unwrap().principal, None);
+    assert_eq!(check("words", &topology(), &Conf::new(), &options, None).unwrap().principal, None);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn many_unknown_components_in_a_rebalance_cost_little() {
     let num_executors = (0..BYTES / 20).map(|number| (number.to_string(), 0)).collect();
     let options = RebalanceOptions { num_executors: Some(num_executors), ..RebalanceOptions::default() };
     let start = Instant::now();
-    let refusal = rebalance::check("words", &known, &options, None).unwrap_err().to_string();
+    let refusal = rebalance::check("words", &known, &Conf::new(), &options, None).unwrap_err().to_string();
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     assert!(refusal.len() < BYTES);
 }

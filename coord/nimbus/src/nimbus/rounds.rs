@@ -7,6 +7,7 @@
 //! Invariants: no round on a read that failed. No round before the beats of each topology were read, since its assignment
 //! goes above what its workers say they run. Errors: a round that meets trouble is made again after a pause.
 
+mod sizes;
 mod talks;
 mod view;
 
@@ -26,6 +27,7 @@ use super::Nimbus;
 use super::acts::{Act, ActSaid};
 use super::said::TermSaid;
 use crate::interface::Conf;
+use sizes::round_that_fits;
 pub(super) use talks::Beating;
 use talks::{RoundRead, read, read_beats, write_all};
 use view::{executors, forget_first, named, slots, together, words};
@@ -166,8 +168,11 @@ impl Nimbus {
 
     /// Reads what the round of the current act needs.
     pub(super) fn read_for_round(&mut self) {
+        let next = self.now.moment + self.settings.monitor_period;
         let now = self.now.moment;
         let Some(term) = self.term() else { return };
+        // What changes from here on may be missing in what is read, and asks for a round of its own.
+        term.rounds.at = Some(next);
         let known = term.rounds.known.clone();
         self.say_in_term(|tree| async move {
             let read = read(&tree, &known, now).await.map(Box::new);
@@ -198,13 +203,11 @@ impl Nimbus {
         for (topology, base) in &bases {
             self.know_executors(topology, base);
         }
-        let monitor_period = self.settings.monitor_period;
         let local_dir = self.settings.local_dir.clone();
         let (plants, confs) = (self.plants, self.worker_timeouts(bases.iter().map(|(topology, _)| topology)));
         let Some(term) = self.term() else { return };
         let rounds = &mut term.rounds;
         rounds.take(now.moment, &read);
-        rounds.at = Some(now.moment + monitor_period);
         if !rounds.has_begun {
             match rounds.supervisors.may_begin(now.moment) {
                 FirstRound::Now => rounds.has_begun = true,
@@ -221,14 +224,11 @@ impl Nimbus {
         if plants.slot_given_twice() {
             forget_first(&mut topologies);
         }
-        let input = Round {
-            now,
-            supervisors: &rounds.supervisors,
-            beats: &rounds.beats,
-            topologies: &topologies,
-            master_code_dir: &local_dir,
-        };
-        let Outcome { writes, reports, .. } = round(&input, &mut DefaultScheduler);
+        let (supervisors, beats, master_code_dir) = (&rounds.supervisors, &rounds.beats, local_dir.as_str());
+        let Outcome { writes, reports, .. } = round_that_fits(&mut topologies, |topologies| {
+            let input = Round { now, supervisors, beats, topologies, master_code_dir };
+            round(&input, &mut DefaultScheduler)
+        });
         drop(topologies);
         for write in &writes {
             let version = write.assignment.version.unwrap_or(0);

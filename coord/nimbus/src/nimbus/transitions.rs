@@ -195,10 +195,10 @@ impl Nimbus {
     /// An action as it is stored: the options of a rebalance are looked at.
     fn checked(&self, name: &str, topology: &NodeName, action: Action) -> Result<Action, Refusal> {
         let Action::Rebalance(options) = action else { return Ok(action) };
-        let Some(code) = self.code.topology(topology) else {
+        let (Some(code), Some(conf)) = (self.code.topology(topology), self.code.conf(topology)) else {
             return Err(Refusal::TryAgain(format!("the code of {topology} is not here yet")));
         };
-        Ok(Action::Rebalance(rebalance::check(name, code, &options, None)?))
+        Ok(Action::Rebalance(rebalance::check(name, code, conf, &options, None)?))
     }
 
     fn take_decision(&mut self, topology: NodeName, decision: Option<Decision>) {

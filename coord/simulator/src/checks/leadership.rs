@@ -1,7 +1,9 @@
 //! What only a leader may write is written by who leads at that transaction.
 //!
 //! Who leads is who has the lowest candidate's node, whatever anybody believes.
+//! And nobody is sent in circles to find it.
 
+use ringstorm_nimbus::interface::{Refusal, Reply};
 use ringstorm_records::znode::Node;
 
 use super::{Seen, Violation};
@@ -39,4 +41,16 @@ pub fn check(seen: Seen<'_>) -> Result<(), Violation> {
     }
     let message = format!("{} changed {} and does not lead", seen.who, seen.path);
     Err(Violation::new("only the leader's writes are done", message))
+}
+
+/// Looks at an answer of a nimbus.
+///
+/// # Errors
+/// It sends whoever asked to another nimbus that leads, and means itself.
+pub fn check_answer(who: &str, address: Option<&str>, answer: &Result<Reply, Refusal>) -> Result<(), Violation> {
+    let Err(Refusal::NotLeader { leader: Some(leader) }) = answer else { return Ok(()) };
+    if address != Some(leader.to_string().as_str()) {
+        return Ok(());
+    }
+    Err(Violation::new("nobody takes itself for another that leads", format!("{who} names {leader}")))
 }

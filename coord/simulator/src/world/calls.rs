@@ -12,7 +12,7 @@ use super::process::ProcessId;
 use super::truth::token_in;
 use super::{Event, World};
 use crate::actor::{At, CallEnd, Input, News};
-use crate::checks::Violation;
+use crate::checks::{Violation, leadership};
 
 /// A call that is under way.
 #[derive(Clone, Debug)]
@@ -89,6 +89,9 @@ impl World {
         let Some(call) = self.calls.remove(&number) else {
             return Err(Violation::new("each request gets one reply", format!("request {number} got another one")));
         };
+        let name = &self.processes[call.nimbus.0].name;
+        let own = self.addresses.iter().find(|(_, nimbus)| **nimbus == call.nimbus);
+        leadership::check_answer(name, own.map(|(address, _)| address.as_str()), &answer)?;
         if let (Some(token), Err(refusal)) = (&call.token, &answer)
             && !matches!(refusal, Refusal::Unknown(_))
         {

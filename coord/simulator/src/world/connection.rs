@@ -13,7 +13,7 @@ use ringstorm_store::outcome::{Condition, Doubt, Outcome};
 use ringstorm_store::store::{Change, SessionEvent, SessionId, WatchEvent};
 
 use super::process::{Doubtful, LinkState, ProcessId};
-use super::zookeeper::{MEMBERS, Served};
+use super::zookeeper::Served;
 use super::{Event, World};
 use crate::actor::{At, Input};
 use crate::brief::{brief_operation, brief_outcome};
@@ -338,7 +338,8 @@ impl World {
             self.plan_connect(id, delay);
             return Ok(());
         }
-        let member = self.random.below(MEMBERS);
+        let up = self.zookeeper.members_up();
+        let member = self.random.pick(&up).copied().unwrap_or(0);
         match state {
             LinkState::Open(_) => {}
             LinkState::None => self.open(id, member),
@@ -353,7 +354,7 @@ impl World {
             }
             LinkState::Suspended(session) => {
                 if self.zookeeper.ensemble.attach(session, member).is_ok() {
-                    self.go_on(id, session);
+                    self.go_on(id, session, member);
                 } else {
                     self.coverage.hit("member refused that is behind");
                     let delay = self.random.millis(20, 300);
@@ -370,14 +371,21 @@ impl World {
         link.number += 1;
         link.state = LinkState::Open(session);
         link.submitted = 0;
-        let served =
-            Served { process: id, link: link.number, arrived: 0, lost_from: u64::MAX, silence: 0, is_silent: false };
+        let served = Served {
+            process: id,
+            link: link.number,
+            member,
+            arrived: 0,
+            lost_from: u64::MAX,
+            silence: 0,
+            is_silent: false,
+        };
         self.zookeeper.served.insert(session, served);
         let timeout = self.zookeeper.timeout;
         self.tell(id, FromStore::Session(SessionEvent::Opened { session, timeout }));
     }
 
-    fn go_on(&mut self, id: ProcessId, session: SessionId) {
+    fn go_on(&mut self, id: ProcessId, session: SessionId, member: usize) {
         let link = &mut self.processes[id.0].link;
         link.number += 1;
         link.state = LinkState::Open(session);
@@ -385,7 +393,7 @@ impl World {
         let number = link.number;
         let missed = std::mem::take(&mut link.missed);
         if let Some(served) = self.zookeeper.served.get_mut(&session) {
-            (served.link, served.arrived, served.lost_from) = (number, 0, u64::MAX);
+            (served.link, served.member, served.arrived, served.lost_from) = (number, member, 0, u64::MAX);
         }
         self.hear(session);
         self.tell(id, FromStore::Session(SessionEvent::Resumed { session }));

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use ringstorm_control::time::Moment;
 use ringstorm_supervisor::events::{Exit, ProcessEvent};
 use ringstorm_types::assignment::Assignment;
 use ringstorm_worker::{CoresEvent, Peer, PeerEvent, StopReason, WorkerEffect, WorkerInput};
@@ -24,6 +25,8 @@ pub(crate) struct DataPath {
     pub(crate) is_ready: bool,
     /// The spouts are asked for tuples.
     pub(crate) is_active: bool,
+    /// A core that ends no turn any more, and when it ended the last one.
+    pub(crate) stalled: Option<(usize, Moment)>,
     /// Of each peer the incarnation to which a connection is open on this side.
     pub(crate) accepted: BTreeMap<u64, u64>,
     /// Of each peer the newest incarnation that this worker has heard of.
@@ -48,6 +51,7 @@ impl DataPath {
             is_started: false,
             is_ready: false,
             is_active: false,
+            stalled: None,
             accepted: BTreeMap::new(),
             learned: BTreeMap::new(),
             learned_version: version,
@@ -178,12 +182,18 @@ impl World {
         let moment = process.clock.now(self.now).moment;
         self.report(id, |port, incarnation| ProcessEvent::Beat { port, incarnation });
         let Some(worker) = self.workers.get(&id) else { return Ok(()) };
-        let cores = worker.path.assignment.as_ref().and_then(|assignment| {
+        let turns = worker.path.assignment.as_ref().and_then(|assignment| {
             let own = assignment.workers.iter().find(|peer| peer.number == worker.number)?;
-            worker.path.is_started.then_some(own.cores.get())
+            let mut turns = vec![moment; own.cores.get()];
+            if let Some((core, last)) = worker.path.stalled
+                && let Some(turn) = turns.get_mut(core)
+            {
+                *turn = last;
+            }
+            worker.path.is_started.then_some(turns)
         });
-        if let Some(cores) = cores {
-            let progress = WorkerInput::Cores(CoresEvent::Progress(vec![moment; cores]));
+        if let Some(turns) = turns {
+            let progress = WorkerInput::Cores(CoresEvent::Progress(turns));
             self.give(id, Input::Worker(Box::new(progress)))?;
         }
         if self.processes[id.0].life != life {

@@ -358,7 +358,8 @@ impl World {
         self.hosts_down.get(host.0).copied().unwrap_or(false)
     }
 
-    fn raise_host(&mut self, host: HostId) {
+    /// A host comes back, and with it what runs on it.
+    pub(crate) fn raise_host(&mut self, host: HostId) {
         if !self.is_down(host) {
             return;
         }

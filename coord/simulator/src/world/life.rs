@@ -131,7 +131,10 @@ impl World {
     fn do_effect(&mut self, id: ProcessId, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Store(asked) => self.submit(id, asked),
-            Effect::Note(_) => Ok(()),
+            Effect::Note(line) => {
+                self.notes.iter_mut().for_each(|notes| notes.push(line.clone()));
+                Ok(())
+            }
             Effect::Nimbus(effect) => self.do_nimbuses(id, *effect),
             Effect::Supervisor(effect) => self.do_supervisors(id, *effect),
             Effect::Worker(effect) => self.do_workers(id, *effect),

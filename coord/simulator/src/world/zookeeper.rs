@@ -22,6 +22,8 @@ pub(crate) struct ZooKeeper {
     pub(crate) timeout: Duration,
     /// Whether there is no quorum.
     pub(crate) is_down: bool,
+    /// The members that take no connections.
+    pub(crate) members_down: [bool; MEMBERS],
     pub(crate) snapshots: Vec<Ensemble>,
     /// The session of whoever changes the tree by hand.
     pub(crate) operator: SessionId,
@@ -35,6 +37,8 @@ pub(crate) struct Served {
     pub(crate) process: ProcessId,
     /// The connection over which it is served.
     pub(crate) link: u64,
+    /// By which member.
+    pub(crate) member: usize,
     /// How many requests of that connection have arrived.
     pub(crate) arrived: u64,
     /// From this request on they were lost with the connection.
@@ -53,10 +57,16 @@ impl ZooKeeper {
             served: BTreeMap::new(),
             timeout,
             is_down: false,
+            members_down: [false; MEMBERS],
             snapshots: Vec::new(),
             operator,
             performed: 0,
         }
+    }
+
+    /// The members that take connections.
+    pub(crate) fn members_up(&self) -> Vec<usize> {
+        (0..MEMBERS).filter(|member| !self.members_down[*member]).collect()
     }
 
     /// A process by the session that it has, or had.
