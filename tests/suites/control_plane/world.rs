@@ -248,6 +248,7 @@ pub(crate) fn nimbus_settings() -> NimbusSettings {
     NimbusSettings {
         monitor_period: Duration::from_secs(2),
         standing_period: Duration::from_secs(1),
+        code_sync_period: Duration::from_secs(2),
         deletion_delay: DELETION_DELAY,
         conf: daemon_conf(),
         user: "root".into(),
