@@ -6,6 +6,7 @@
 //!
 //! - [`time`]: moments of one process, and the time of day.
 //! - [`machine`]: the interface.
+//! - [`runner`]: one machine over one store, for daemons.
 //! - [`session`]: which session of the tree may be used now.
 //! - [`talks`]: conversations with the tree that are under way.
 //! - [`tickets`]: what a store's outcomes answer, for whoever runs a machine over a
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod machine;
+pub mod runner;
 pub mod session;
 pub mod talks;
 pub mod tickets;

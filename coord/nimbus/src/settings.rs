@@ -30,7 +30,8 @@ pub struct NimbusSettings {
     /// Time between looks at how many hold the code of a submission. Storm's is fixed, too.
     pub replication_period: Duration,
     /// How long nobody may know of a topology before what it left is removed
-    /// (`nimbus.topology.blobstore.deletion.delay.ms`).
+    /// (`nimbus.topology.blobstore.deletion.delay.ms`). An id holds the second of its submission, and is not given again
+    /// while anything of it is left: the delay must be longer than the clocks of nimbuses may differ.
     pub deletion_delay: Duration,
     /// How long whoever is first in the queue waits for code that nobody holds before it leads without. Ringstorm's own;
     /// Storm's waits for ever.

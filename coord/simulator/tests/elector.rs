@@ -1,6 +1,8 @@
 //! The world itself, proven with a small machine on the real procedures of the tree: candidates queue up, and whoever
 //! leads writes. What it may not do is seen; what it may do goes on under every fault.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
 use std::rc::Rc;
 use std::time::Duration;
 

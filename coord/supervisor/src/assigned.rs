@@ -91,6 +91,11 @@ impl Assignments {
         share.map_or(Wanted::Nothing, |share| Wanted::Run(share.clone()))
     }
 
+    /// The topologies that seem to be gone.
+    pub(crate) fn gone(&self) -> &BTreeMap<String, Moment> {
+        &self.gone
+    }
+
     fn claims(&self, port: u16) -> impl Iterator<Item = &Share> {
         self.ours.values().filter_map(move |assigned| assigned.shares.get(&port))
     }

@@ -312,6 +312,10 @@ impl Slot {
             self.state = State::Vacant(Vacancy::Empty);
             return;
         };
+        if around.gone.contains_key(&share.topology) {
+            self.state = State::Vacant(Vacancy::Empty);
+            return;
+        }
         let in_the_way = if !around.is_free {
             Some(Vacancy::Occupied)
         } else if self.withdrawal.why().is_some() {

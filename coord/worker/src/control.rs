@@ -374,6 +374,7 @@ impl Machine for WorkerControl {
             WorkerInput::Store(said) => self.heard_from_store(now, said, &mut effects),
             WorkerInput::Cores(event) => self.heard_from_cores(now, event, &mut effects),
             WorkerInput::Peer(event) => self.heard_from_peer(now, event, &mut effects),
+            WorkerInput::End => self.stop(StopReason::Asked, &mut effects),
         }
         self.go_on(now, &mut effects);
         effects

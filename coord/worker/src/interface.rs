@@ -20,6 +20,8 @@ pub enum WorkerInput {
     Cores(CoresEvent),
     /// Something came from another worker.
     Peer(PeerEvent),
+    /// The process is asked to end, by its supervisor or an operator (SIGTERM).
+    End,
 }
 
 /// What the cores of this worker say.
@@ -132,6 +134,8 @@ pub enum WorkerEffect {
 /// Why a worker ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
+    /// It was asked to.
+    Asked,
     /// The topology has no assignment any more.
     NoAssignment,
     /// The assignment has nothing for this slot any more.
@@ -152,6 +156,7 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Asked => "it was asked to",
             Self::NoAssignment => "the topology has no assignment any more",
             Self::NothingAssigned => "the assignment has nothing for this slot any more",
             Self::OtherExecutors => "the assignment gives this slot other executors, which a new process has to run",

@@ -28,6 +28,9 @@ use ringstorm_records::records::{Bolt, ComponentObject, JavaObject, StormBase, S
 use ringstorm_records::thrift::Record;
 use serde_json::json;
 
+/// Where the oracle's program lies, from this package.
+const ORACLE: &str = "tests/java";
+
 /// Random cases of each kind.
 const CASES: usize = 400;
 

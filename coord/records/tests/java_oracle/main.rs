@@ -20,6 +20,9 @@ use ringstorm_records::{records, render};
 use samples::{bytes_of, full, full_members};
 use serde_json::Value;
 
+/// Where the oracle's program lies, from this package.
+const ORACLE: &str = "tests/java";
+
 /// The fields that are not Storm's: record, id, name. No field of Storm's has one of these names.
 const OURS: [(&str, i16, &str); 3] = [
     ("Assignment", 1001, "assignment version"),

@@ -48,7 +48,7 @@ pub(crate) fn unhex(text: &str) -> Vec<u8> {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(super::ORACLE)
 }
 
 /// Where Storm's classes lie, asked of Maven once.

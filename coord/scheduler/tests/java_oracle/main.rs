@@ -26,6 +26,9 @@ use oracle::oracle;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
+/// Where the oracle's program lies, from this package.
+const ORACLE: &str = "tests/java";
+
 /// Random states that are recorded, for each scheduler.
 const RECORDED: usize = 160;
 /// Random states that are compared each time, for each scheduler.

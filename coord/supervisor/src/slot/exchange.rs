@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringstorm_control::time::Now;
+use ringstorm_control::time::{Moment, Now};
 
 use super::state::Wanted;
 use crate::events::{ProcessEvent, StopHow, WorkerTimeouts};
@@ -57,6 +57,9 @@ pub struct Surroundings<'a> {
     pub may_act: bool,
     /// Whether no process other than the slot's own lives in it.
     pub is_free: bool,
+    /// The topologies that seem to be gone. A worker may see that and end before it is sure here; another one is not
+    /// started.
+    pub gone: &'a BTreeMap<String, Moment>,
     /// The topologies whose code is here.
     pub code: &'a BTreeMap<String, WorkerTimeouts>,
     /// Rules that are broken on purpose.

@@ -36,7 +36,7 @@ pub enum State {
 /// Why there is no process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vacancy {
-    /// None is wanted, or that is not known, or the slot may not act.
+    /// None is wanted, or that is not known, or its topology seems to be gone, or the slot may not act.
     Empty,
     /// Another process that must go first lives in the slot.
     Occupied,

@@ -99,6 +99,7 @@ impl Supervisor {
             settings: &self.settings,
             may_act: self.may_act(),
             is_free: self.strays.range((port, 0)..=(port, u64::MAX)).next().is_none(),
+            gone: self.assignments.gone(),
             code: self.codes.here(),
             plants: &self.plants,
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ringstorm_records::payload;
 use ringstorm_records::records::TopologyStatus;
 use ringstorm_records::znode::Node;
+use ringstorm_supervisor::events::Exit;
 use ringstorm_supervisor::{LocalState, Settings};
 
 use crate::host::Host;
@@ -126,6 +127,21 @@ fn a_topology_that_is_gone_is_stopped_after_two_looks() {
     host.pass(2);
     assert_eq!(host.runs(6700), None);
     assert!(host.code.is_empty() && host.disk.assigned.is_empty());
+}
+
+#[test]
+fn a_worker_that_ends_before_its_topology_is_surely_gone_is_not_started_again() {
+    let (world, mut host) = running();
+    let incarnation = *host.incarnations(6700).last().unwrap();
+    world.remove("words-1-1");
+    host.pass(1);
+    host.end_process(6700, incarnation, Exit::Code(0));
+    host.pass(1);
+    assert_eq!(host.runs(6700), None);
+    // It was not gone.
+    world.assign("words-1-1", Some(6), &[(6700, 1)]);
+    host.pass(1);
+    assert_eq!(host.runs(6700), Some(("words-1-1", 1)));
 }
 
 #[test]

@@ -110,6 +110,7 @@ impl Runner {
             settings: &self.settings,
             may_act: self.may_act,
             is_free: self.is_free,
+            gone: &BTreeMap::new(),
             code: &self.code,
             plants: &Plants::default(),
         };

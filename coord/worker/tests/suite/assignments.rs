@@ -2,7 +2,7 @@
 
 use ringstorm_records::records::{StormBase, TopologyStatus};
 use ringstorm_records::znode::Node;
-use ringstorm_worker::{StopReason, WorkerEffect};
+use ringstorm_worker::{StopReason, WorkerEffect, WorkerInput};
 
 use crate::rig::{Rig, base, peer, slot, topology};
 
@@ -162,4 +162,16 @@ fn what_cannot_be_read_or_used_is_noted_once_and_changes_nothing() {
     rig.assign(9, &AS_BEFORE);
     rig.settle();
     assert_eq!(rig.told(), ["assign 9"]);
+}
+
+#[test]
+fn a_worker_that_is_asked_to_end_takes_its_beat_with_it() {
+    let mut rig = Rig::running();
+    rig.taken();
+    rig.tell(WorkerInput::End);
+    assert_eq!(rig.told(), ["stop Asked"]);
+    assert!(rig.read::<ringstorm_records::records::ClusterWorkerHeartbeat>(&beat()).is_none());
+    // Asked again, it ends no other way.
+    rig.tell(WorkerInput::End);
+    assert!(rig.told().is_empty());
 }

@@ -4,143 +4,26 @@
 //! is compared is everything that the store decides: which nodes are there, how they were made, what they hold, who may do
 //! what with them, and how often they were written.
 
+mod tree;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ringstorm_records::payload::{self, NimbusAddress};
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{
     Assignment, ClusterWorkerHeartbeat, ErrorInfo, LogConfig, NimbusSummary, StormBase, SupervisorInfo,
 };
-use ringstorm_records::render;
-use ringstorm_records::thrift::Record;
-use ringstorm_records::znode::{BlobHolder, ComponentName, ErrorNumber, Node, Root, Slot};
+use ringstorm_records::znode::{BlobHolder, ComponentName, ErrorNumber, Node, Slot};
 use ringstorm_store::cluster::{Announced, Candidacy, Cluster, ClusterAcls, Leadership, Standing};
 use ringstorm_store::operation::{Answer, Operation};
-use ringstorm_store::path::ZnodePath;
-use serde_json::{Value, json};
 
 use crate::election::name;
-use crate::worlds::{Client, World};
-
-const VERSION: &str = "2.8.2-ringstorm.0.1.0";
-
-/// A node as it is compared.
-#[derive(Clone, Debug, PartialEq)]
-struct Seen {
-    holds: Value,
-    is_ephemeral: bool,
-    version: i32,
-    acl: Vec<String>,
-}
+use crate::worlds::{Client, LIMIT, World};
+use tree::{Seen, Stage, VERSION, declared, is_on_a_timer, root, seen};
 
 /// What Storm wrote at a stage.
-struct Stage(BTreeMap<Node, (Vec<u8>, Seen)>);
-
-fn root() -> Root {
-    Root::new("/storm").unwrap()
-}
-
-impl Stage {
-    fn read(file: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/tests/golden");
-        let text = std::fs::read_to_string(folder.join(format!("{file}.znodes.jsonl"))).unwrap();
-        let nodes = text.lines().map(|line| {
-            let line: Value = serde_json::from_str(line).unwrap();
-            let hex = line["data_hex"].as_str().unwrap();
-            let bytes: Vec<u8> =
-                (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
-            let node = root().node(line["path"].as_str().unwrap()).unwrap();
-            let seen = Seen {
-                holds: shown(&node, &bytes),
-                is_ephemeral: line["ephemeral"].as_bool().unwrap(),
-                version: i32::try_from(line["version"].as_i64().unwrap()).unwrap(),
-                acl: serde_json::from_value(line["acl"].clone()).unwrap(),
-            };
-            (node, (bytes, seen))
-        });
-        Self(nodes.collect())
-    }
-
-    /// The record at a node, as Ringstorm has it.
-    fn record<R: Record>(&self, node: &Node) -> R {
-        payload::decode(&self.0[node].0).unwrap()
-    }
-
-    fn version(&self, node: &Node) -> i32 {
-        self.0[node].1.version
-    }
-
-    /// The one node of a kind.
-    fn find<T>(&self, choose: impl Fn(&Node) -> Option<T>) -> Vec<T> {
-        self.0.keys().filter_map(choose).collect()
-    }
-}
-
-/// What a node holds, and whether a folder has Storm's byte or nothing.
-fn shown(node: &Node, bytes: &[u8]) -> Value {
-    match render::node(node, bytes).unwrap() {
-        Value::Null => json!(bytes),
-        mut value => {
-            sort(&mut value);
-            value
-        }
-    }
-}
-
-/// Storm's maps come in the order of Java's hashes, and so do lists that are made of them.
-fn sort(value: &mut Value) {
-    match value {
-        Value::Array(elements) => {
-            elements.iter_mut().for_each(sort);
-            // The order of keys in objects is that of fields, and of maps where they are texts.
-            elements.sort_by_cached_key(|element| {
-                let mut text: Vec<char> = element.to_string().chars().collect();
-                text.sort_unstable();
-                (text, element.to_string())
-            });
-        }
-        Value::Object(fields) => fields.values_mut().for_each(sort),
-        _ => {}
-    }
-}
-
-/// The differences from Storm that are declared; everything else is the same.
-fn declared(node: &Node, seen: &mut Seen, assignment_version: i64) {
-    match node {
-        // Our versions say whose they are.
-        Node::Nimbus { .. } | Node::Supervisor { .. } => seen.holds["version"] = json!(VERSION),
-        // Which of two assignments is the newer one.
-        Node::Assignment { .. } => seen.holds["assignment version"] = json!(assignment_version),
-        // Errors outlive their writer.
-        Node::Error { .. } => seen.is_ephemeral = false,
-        _ => {}
-    }
-}
-
-/// Writes that come by a timer: how many there were depends on when it was recorded.
-fn is_on_a_timer(node: &Node) -> bool {
-    matches!(node, Node::Supervisor { .. } | Node::LastError { .. })
-}
-
-/// Everything below the root, as clients see it.
-fn dump<W: World>(client: &mut Client<W>) -> BTreeMap<Node, Seen> {
-    let mut seen = BTreeMap::new();
-    let mut paths = vec![ZnodePath::new("/storm").unwrap()];
-    client.done(Operation::Sync { path: paths[0].clone() });
-    while let Some(path) = paths.pop() {
-        let Answer::Data { data, stat } = client.done(Operation::Get { path: path.clone(), watch: false }) else {
-            panic!()
-        };
-        let Answer::Acl { acl, .. } = client.done(Operation::Acl { path: path.clone() }) else { panic!() };
-        let children = client.done(Operation::Children { path: path.clone(), watch: false });
-        let Answer::Children { names, .. } = children else { panic!() };
-        paths.extend(names.iter().map(|child| path.child(&name(child))));
-        let node = root().node(path.as_str()).unwrap_or_else(|| panic!("{path} is no node of Storm"));
-        let holds = shown(&node, &data);
-        let acl = acl.iter().map(ToString::to_string).collect();
-        seen.insert(node, Seen { holds, is_ephemeral: stat.owner.is_some(), version: stat.version, acl });
-    }
-    seen
+fn read(file: &str) -> Stage {
+    Stage::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/tests/golden"), file)
 }
 
 /// A nimbus, a supervisor and a worker that write.
@@ -347,9 +230,9 @@ impl<W: World> Life<W> {
 
     /// Asserts that the tree is Storm's, but for what is declared. What is gone in Storm and stays here is `more`.
     fn compare(&mut self, file: &str, stage: &Stage, more: &BTreeMap<Node, Seen>) {
-        let mut ours = dump(&mut self.nimbus);
-        let mut storms: BTreeMap<Node, Seen> =
-            stage.0.iter().map(|(node, (_, seen))| (node.clone(), seen.clone())).collect();
+        let (control, session) = (&mut self.nimbus.control, self.nimbus.session);
+        let mut ours = seen(&tree::dump(control, session, &root(), LIMIT).unwrap());
+        let mut storms = seen(&stage.0);
         for (node, seen) in &mut storms {
             declared(node, seen, self.assignment_version);
         }
@@ -364,11 +247,8 @@ impl<W: World> Life<W> {
                 }
             }
         }
-        let differing = |node: &&Node| ours.get(node) != storms.get(node);
-        let all: std::collections::BTreeSet<_> = ours.keys().chain(storms.keys()).collect();
-        let differing: Vec<_> = all.into_iter().filter(differing).collect();
-        let pair = differing.first().map(|node| (ours.get(node), storms.get(node)));
-        assert!(differing.is_empty(), "{file}: ours and Storm's differ in {differing:#?}, the first: {pair:#?}");
+        let differing = tree::differing(&ours, &storms);
+        assert!(differing.is_empty(), "{file}: ours and Storm's differ in {differing:#?}");
     }
 }
 
@@ -383,7 +263,7 @@ fn last_error(component: &ComponentName) -> Node {
 
 pub(crate) fn a_tree_in_the_same_situation_is_storms<W: World>(world: &W) {
     let nothing = BTreeMap::new();
-    let read = |file: &'static str| (file, Stage::read(file));
+    let read = |file: &'static str| (file, read(file));
     let (file, stage) = read("00-no-topology");
     let mut life = Life::begin(world, &stage);
     life.compare(file, &stage, &nothing);
@@ -400,7 +280,7 @@ pub(crate) fn a_tree_in_the_same_situation_is_storms<W: World>(world: &W) {
         ("10-rebalanced", 2, true),
         ("12-killed", 1, false),
     ] {
-        let stage = Stage::read(file);
+        let stage = read(file).1;
         life.base(&stage, bases);
         if is_assigned {
             life.assign(&stage);
@@ -414,7 +294,7 @@ pub(crate) fn a_tree_in_the_same_situation_is_storms<W: World>(world: &W) {
         life.work(&stage);
         life.compare(file, &stage, &nothing);
     }
-    let killed = Stage::read("12-killed");
+    let killed = read("12-killed").1;
     let (file, stage) = read("13-gone");
     life.remove_topology();
     life.beat(&stage);
@@ -428,7 +308,7 @@ pub(crate) fn a_tree_in_the_same_situation_is_storms<W: World>(world: &W) {
     life.compare(file, &stage, &kept.collect());
     // The clean-up leaves an idle cluster, in which Storm's folder of blobs' numbers stays.
     life.clean_up();
-    let idle = Stage::read("00-no-topology");
+    let idle = read("00-no-topology").1;
     let numbers = stage.0.iter().filter(|(node, _)| matches!(node, Node::BlobSequences {}));
     let numbers = numbers.map(|(node, (_, seen))| (node.clone(), seen.clone())).collect();
     life.beat(&idle);
