@@ -10,6 +10,7 @@ use ringstorm_store::path::ZnodePath;
 use ringstorm_supervisor::events::{CodeEvent, Exit, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts};
 use ringstorm_supervisor::supervisor::FoundWorker;
 use ringstorm_supervisor::{SupervisorEffect, SupervisorInput};
+use ringstorm_worker::WorkerInput;
 use ringstorm_worker::assigning::slot_number;
 
 use super::data_path::DataPath;
@@ -200,10 +201,16 @@ impl World {
             let event = ProcessEvent::Exited { port, incarnation, how: Exit::Unknown };
             return self.tell_supervisor(id, SupervisorInput::Process(event), 1, 30);
         };
-        let (delay, how) = match how {
-            StopHow::Ask if self.processes[worker.0].frozen.is_some() => return,
-            StopHow::Ask => (self.random.millis(5, 4_000), Exit::Code(0)),
-            StopHow::Kill => (self.random.millis(1, 50), Exit::Signal(9)),
+        let delay = self.random.millis(1, 50);
+        let how = match how {
+            // It ends by itself, when it is told; one that is frozen is told when it thaws.
+            StopHow::Ask if self.processes[worker.0].is_up() => {
+                let life = self.processes[worker.0].life;
+                let input = Box::new(Input::Worker(Box::new(WorkerInput::End)));
+                return self.queue.push(self.now + delay, Event::Give { process: worker, life, input });
+            }
+            StopHow::Ask => Exit::Signal(15),
+            StopHow::Kill => Exit::Signal(9),
         };
         self.queue.push(self.now + delay, Event::Exit { process: worker, how });
     }

@@ -147,3 +147,13 @@ pub(crate) fn a_candidate_finds_its_place_again<W: World>(world: &W) {
     let mut other = world.client(None);
     assert_ne!(stand(world, &mut other, "nimbus"), first);
 }
+
+/// An older snapshot can bring back a place that the session had under another id. Nobody would lead while it is first.
+pub(crate) fn a_session_has_one_place_in_the_queue<W: World>(world: &W) {
+    let mut client = world.client(None);
+    stand(world, &mut client, "once");
+    let now = stand(world, &mut client, "now");
+    assert!(matches!(standing(world, &mut client, &now), Standing::Leads(_)));
+    let queue = client.tree(&world.cluster(), |tree| async move { tree.queue().await }).unwrap();
+    assert_eq!(queue.found.len(), 1);
+}

@@ -65,6 +65,7 @@ cases! {
         an_operation_under_way_has_an_unknown_outcome;
     election:
         the_first_candidate_leads_and_the_next_one_follows,
+        a_session_has_one_place_in_the_queue,
         a_deposed_leader_writes_nothing,
         a_candidate_finds_its_place_again;
     cluster:
