@@ -105,6 +105,7 @@ impl Cluster {
                 supervisors: &self.supervisors,
                 beats: &self.beats,
                 topologies: &topologies,
+                lowest_version: 0,
                 master_code_dir: "/var/lib/storm",
             };
             let made = round(&input, &mut DefaultScheduler);

@@ -44,6 +44,10 @@ pub struct Round<'a> {
     pub beats: &'a Beats,
     /// Every topology that has a base or an assignment.
     pub topologies: &'a BTreeMap<NodeName, TopologyInRound<'a>>,
+    /// No assignment gets a lower version. The second of the time of day is a good one: after an older snapshot was restored
+    /// somebody may know of a version that nobody is left to tell, and it lies below, as long as assignments change less
+    /// than once a second. It does no harm where clocks are wrong, since versions grow all the same.
+    pub lowest_version: i64,
     /// This nimbus's `storm.local.dir`, which Storm writes into each assignment.
     pub master_code_dir: &'a str,
 }
@@ -220,7 +224,7 @@ pub fn round(input: &Round<'_>, scheduler: &mut dyn Scheduler) -> Outcome {
         };
         let scheduled = &plan.scheduled[changed[at]];
         let version = &mut versions[changed[at]];
-        *version += 1;
+        *version = (*version + 1).max(input.lowest_version);
         let assignment = Assignment { version: Some(*version), ..record::record(input, scheduled, &slots) };
         writes.push(Write { topology: scheduled.id.clone(), assignment });
     }

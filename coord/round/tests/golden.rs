@@ -115,6 +115,7 @@ fn round_in(situation: &Situation, stored: Option<&Assignment>, now_secs: i64, i
         supervisors: &situation.supervisors(),
         beats: &situation.beats(&id, stored),
         topologies: &[(id, topology)].into(),
+        lowest_version: 0,
         master_code_dir: "/var/lib/storm",
     };
     round(&input, &mut DefaultScheduler)

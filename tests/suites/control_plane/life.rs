@@ -64,6 +64,12 @@ struct Life {
 }
 
 impl Life {
+    /// Waits for an assignment of a higher version: that of the tree from now on.
+    fn see_version_above(&mut self, before: i64) {
+        let version = || self.world.assignment(&topology())?.version.filter(|version| *version > before);
+        self.assignment_version = self.world.eventually("another assignment", version);
+    }
+
     /// Compares the tree with Storm's until they are the same. What is gone in Storm and stays here, or the other way
     /// round, is said by `change`.
     fn compare(&mut self, file: &str, change: impl Fn(&mut BTreeMap<Node, Seen>)) {
@@ -204,7 +210,8 @@ fn the_machines_hold_storms_tree_through_a_topologys_life() {
     life.world.clock.stand(SUBMITTED);
     let submitted = life.nimbus.request(submission("words", 2));
     assert_eq!(submitted, Ok(Reply::Submitted { topology: topology() }));
-    life.assignment_version = 1;
+    life.see_version_above(0);
+    assert_eq!(u64::try_from(life.assignment_version), Ok(SUBMITTED), "the second that it was made in");
     life.compare("01-submitted", same);
 
     life.host.hold_code(false);
@@ -229,7 +236,7 @@ fn the_machines_hold_storms_tree_through_a_topologys_life() {
     life.host.machinery.starts_cores.store(false, Ordering::SeqCst);
     life.report(&Stage::read(&golden(), "10-rebalanced"));
     life.world.eventually("the rebalance", || life.world.base(&topology()).filter(|base| base.num_workers == 1));
-    life.assignment_version = 2;
+    life.see_version_above(life.assignment_version);
     life.compare("10-rebalanced", same);
 
     let KillTopologyWithOpts { name: of, options } = recorded("12-kill");

@@ -226,7 +226,8 @@ impl Nimbus {
         }
         let (supervisors, beats, master_code_dir) = (&rounds.supervisors, &rounds.beats, local_dir.as_str());
         let Outcome { writes, reports, .. } = round_that_fits(&mut topologies, |topologies| {
-            let input = Round { now, supervisors, beats, topologies, master_code_dir };
+            let lowest_version = i64::from(now.wall_secs());
+            let input = Round { now, supervisors, beats, topologies, lowest_version, master_code_dir };
             round(&input, &mut DefaultScheduler)
         });
         drop(topologies);

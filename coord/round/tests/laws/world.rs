@@ -377,6 +377,7 @@ impl World {
             supervisors: &self.supervisors,
             beats: &self.beats,
             topologies: &topologies,
+            lowest_version: 0,
             master_code_dir: "/var/lib/storm",
         };
         let scheduler: &mut dyn Scheduler = if self.is_wild { &mut Wild } else { &mut DefaultScheduler };
