@@ -16,6 +16,8 @@ pub(crate) enum Step {
     Doc,
     /// Unit and integration tests, dev profile
     Test,
+    /// Rules of the control plane that are broken on purpose: its tests find each
+    Planted,
     /// The examples in the documentation
     Doctest,
     /// The protocols of rings and doorbells under the loom model checker
@@ -47,6 +49,7 @@ impl Step {
         Self::Clippy,
         Self::Doc,
         Self::Test,
+        Self::Planted,
         Self::Doctest,
         Self::Loom,
         Self::FuzzReplay,
@@ -65,6 +68,7 @@ impl Step {
             Self::Clippy => "clippy",
             Self::Doc => "doc",
             Self::Test => "test",
+            Self::Planted => "planted",
             Self::Doctest => "doctest",
             Self::Loom => "loom",
             Self::Miri => "miri",
@@ -85,6 +89,7 @@ impl Step {
             Self::Clippy => steps::lint::clippy(shell),
             Self::Doc => steps::lint::doc(shell),
             Self::Test => steps::test::tests(shell),
+            Self::Planted => steps::test::planted(shell),
             Self::Doctest => steps::test::doctests(shell),
             Self::Loom => steps::test::loom(shell),
             Self::Miri => steps::miri::run(shell),

@@ -14,12 +14,33 @@ pub(crate) const CORPUS_TESTS: &[(&str, &str, &str)] = &[
     ("ringstorm-records", "fuzz_replay", "the_corpus_of_the_fuzzers_still_passes"),
 ];
 
+/// The tests that break rules on purpose: package, test program, and a filter where the rest runs elsewhere.
+const PLANTED_TESTS: &[(&str, &str, Option<&str>)] = &[
+    ("ringstorm-nimbus", "suite", Some("planted")),
+    ("ringstorm-supervisor", "suite", Some("planted")),
+    ("ringstorm-worker", "suite", None),
+    ("ringstorm-simulator", "laws", Some("planted")),
+];
+
 /// Unit and integration tests of the whole workspace.
 ///
 /// # Errors
 /// One fails.
 pub(crate) fn tests(shell: &Shell) -> Result<Outcome, CommandError> {
     counted(&shell.cargo(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]))
+}
+
+/// Rules of the control plane, broken on purpose, each in a build that can break them.
+///
+/// # Errors
+/// One is not found.
+pub(crate) fn planted(shell: &Shell) -> Result<Outcome, CommandError> {
+    let mut counts = TestCounts::default();
+    for (package, program, filter) in PLANTED_TESTS {
+        let what = ["test", "-p", package, "--features", "planted-bugs", "--test", program, "--locked"];
+        counts.add(run_counted(&shell.cargo(what.into_iter().chain(*filter)))?);
+    }
+    Ok(Outcome::Passed(counts.to_string()))
 }
 
 /// The examples in the documentation.
