@@ -1,6 +1,6 @@
 //! What nimbus, supervisor, worker control and client have in common: each is a state machine over the tree.
 //!
-//! A daemon is one [`Machine`]: it takes inputs (what the tree said, what somebody asked, what a process did) with the
+//! A daemon is one [`Machine`](machine::Machine): it takes inputs (what the tree said, what somebody asked, what a process did) with the
 //! time, and gives effects. It never waits and never does anything itself, so that a simulator may crash it between any
 //! two inputs, and whoever runs it for real is a loop that does what the effects say.
 //!

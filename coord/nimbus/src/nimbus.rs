@@ -1,13 +1,13 @@
 //! The machine: what it is told goes to whom it concerns.
 //!
-//! - [`conversations`]: what is being said with the tree, by session.
-//! - [`presence`]: the root, its folders, and that this nimbus lives.
-//! - [`leadership`]: the queue, and what comes before one leads.
-//! - [`term`]: what a leader has, and how it ends.
-//! - [`requests`]: what clients ask for.
-//! - [`submission`]: topologies that come.
-//! - [`acts`]: what a leader does one after another: [`transitions`], [`rebalance`], [`rounds`], [`clean_up`].
-//! - [`code`]: which contents this nimbus holds, lacks and fetches.
+//! - `conversations`: what is being said with the tree, by session.
+//! - `presence`: the root, its folders, and that this nimbus lives.
+//! - `leadership`: the queue, and what comes before one leads.
+//! - `term`: what a leader has, and how it ends.
+//! - `requests`: what clients ask for.
+//! - `submission`: topologies that come.
+//! - `acts`: what a leader does one after another: `transitions`, `rebalance`, `rounds`, `clean_up`.
+//! - `code`: which contents this nimbus holds, lacks and fetches.
 //!
 //! Invariant: whatever a leader writes belongs to one term; with the term everything ends that it had under way, and an
 //! answer that comes later is passed over. Threading: one caller at a time.

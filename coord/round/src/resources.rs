@@ -1,4 +1,4 @@
-//! What an executor may use, as Storm counts it, for [`WorkerResources`](ringstorm_records::records::WorkerResources).
+//! What an executor may use, as Storm counts it, for [`WorkerResources`].
 //!
 //! The default scheduler does not look at it, but Storm writes it into each assignment, and tools show it. Source:
 //! `ResourceUtils` and `Cluster.calculateWorkerResources` of Storm 2.8.2. Memory that several components share is not

@@ -9,8 +9,8 @@
 //! - What lives on a slot whose supervisor is gone stays there, whatever the scheduler would like: nobody could stop it.
 //! - Topologies are placed in the order of their launch, so that older ones come first where slots are short.
 //!
-//! The steps are functions of their own: [`plan`] sorts out what lives, the scheduler places, [`record`] makes records,
-//! [`order`] puts the writes in an order in which no slot ever belongs to two topologies.
+//! The steps are functions of their own: `plan` sorts out what lives, the scheduler places, `record` makes records,
+//! `order` puts the writes in an order in which no slot ever belongs to two topologies.
 
 pub(crate) mod order;
 pub(crate) mod placement;
