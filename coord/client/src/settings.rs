@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use ringstorm_control::pause::pause;
 use ringstorm_records::payload::NimbusAddress;
 
 /// What can be set. Defaults are Storm's where it has the key.
@@ -34,7 +35,7 @@ impl Default for ClientSettings {
 impl ClientSettings {
     /// The pause after so many others.
     pub(crate) fn pause(&self, pauses: u32) -> Duration {
-        self.retry_interval.saturating_mul(2_u32.saturating_pow(pauses)).min(self.retry_interval_max)
+        pause(self.retry_interval, self.retry_interval_max, pauses.saturating_add(1))
     }
 }
 

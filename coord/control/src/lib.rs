@@ -6,6 +6,7 @@
 //!
 //! - [`time`]: moments of one process, and the time of day.
 //! - [`machine`]: the interface.
+//! - [`pause`]: how long to wait after troubles in a row.
 //! - [`runner`]: one machine over one store, for daemons.
 //! - [`session`]: which session of the tree may be used now.
 //! - [`talks`]: conversations with the tree that are under way.
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod machine;
+pub mod pause;
 pub mod runner;
 pub mod session;
 pub mod talks;

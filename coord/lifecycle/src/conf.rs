@@ -16,6 +16,7 @@ mod read;
 
 use ringstorm_records::payload::{self, PayloadError};
 use ringstorm_records::records::ComponentCommon;
+use ringstorm_types::config::kind_of;
 use serde_json::{Map, Value};
 
 use crate::Refusal;
@@ -60,7 +61,9 @@ pub fn parse(json: &str, what: &str) -> Result<Conf, Refusal> {
     match serde_json::from_str(json) {
         Ok(Value::Object(conf)) => Ok(conf),
         Ok(Value::Null) => Ok(Conf::new()),
-        Ok(other) => Err(Refusal::invalid(format!("{what} is {}, not a JSON object of keys and values", kind(&other)))),
+        Ok(other) => {
+            Err(Refusal::invalid(format!("{what} is {}, not a JSON object of keys and values", kind_of(&other))))
+        }
         Err(error) => Err(Refusal::invalid(format!("{what} is not JSON: {error}"))),
     }
 }
@@ -110,18 +113,6 @@ pub fn redacted(conf: &Conf) -> Conf {
         *value = HIDDEN.into();
     }
     conf
-}
-
-/// What a JSON value is, in words.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// A value as messages show it: short, and not at all if its key holds a secret.

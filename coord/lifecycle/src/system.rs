@@ -13,6 +13,7 @@ use ringstorm_types::config::keys::{
     DEFAULT_MESSAGE_TIMEOUT_SECS, DEFAULT_WORKERS, TOPOLOGY_ACKER_EXECUTORS, TOPOLOGY_MESSAGE_TIMEOUT_SECS,
     TOPOLOGY_TASKS, TOPOLOGY_TICK_TUPLE_FREQ_SECS, TOPOLOGY_WORKERS,
 };
+use ringstorm_types::config::kind_of;
 use ringstorm_types::id::{
     ACK_ACK_STREAM, ACK_FAIL_STREAM, ACK_INIT_STREAM, ACK_RESET_TIMEOUT_STREAM, ACKER_COMPONENT, EVENTLOG_STREAM,
     EVENTLOGGER_COMPONENT, FLUSH_STREAM, METRICS_COMPONENT_PREFIX, METRICS_STREAM, METRICS_TICK_STREAM,
@@ -139,7 +140,7 @@ fn add_metrics_consumers(conf: &Conf, system: &mut StormTopology) -> Result<(), 
     }
     for consumer in consumers {
         let Some(consumer) = consumer.as_object() else {
-            let kind = conf::kind(consumer);
+            let kind = kind_of(consumer);
             return Err(Refusal::invalid(format!(
                 "{METRICS_CONSUMERS} holds {kind}, which is not an object with a class"
             )));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ringstorm_control::pause::pause;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_round::BeatSettings;
 
@@ -75,8 +76,7 @@ impl Default for NimbusSettings {
 impl NimbusSettings {
     /// How long to wait after so many troubles in a row.
     pub(crate) fn pause(&self, troubles: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(troubles.saturating_sub(1));
-        self.retry_pause.saturating_mul(doubled).min(self.retry_pause_max)
+        pause(self.retry_pause, self.retry_pause_max, troubles)
     }
 }
 

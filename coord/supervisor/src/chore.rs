@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
+use ringstorm_control::pause::pause;
 use ringstorm_control::time::Moment;
-
-use crate::pause::pause;
 
 /// It.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringstorm_control::pause::pause;
 use ringstorm_control::time::Moment;
 
 use crate::events::{CodeEvent, SupervisorEffect, WorkerTimeouts};
-use crate::pause::pause;
 use crate::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,7 +50,6 @@ mod chore;
 mod code;
 mod look;
 mod notes;
-mod pause;
 mod stopping;
 
 pub use events::{SupervisorEffect, SupervisorInput};

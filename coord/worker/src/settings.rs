@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use ringstorm_control::pause::pause;
 use ringstorm_records::znode::{NodeName, Slot};
 use ringstorm_types::ComponentId;
 use ringstorm_types::assignment::WorkerSecret;
@@ -83,8 +84,7 @@ impl Default for WorkerSettings {
 impl WorkerSettings {
     /// How long to wait after so many troubles in a row.
     pub(crate) fn pause(&self, troubles: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(troubles.saturating_sub(1));
-        self.retry_pause.saturating_mul(doubled).min(self.retry_pause_max)
+        pause(self.retry_pause, self.retry_pause_max, troubles)
     }
 }
 

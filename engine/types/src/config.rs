@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::id::ComponentId;
 
-pub use error::{ConfigError, ConfigErrors};
+pub use error::{ConfigError, ConfigErrors, kind_of};
 pub use known::{KeyClass, KnownKey, Note, check_keys, known_key, known_keys};
 pub use settings::{CorePlacement, SocketsSetting};
 
@@ -101,7 +101,7 @@ impl Config {
     /// [`ConfigError::NotAnObject`] when the value is anything else.
     pub fn from_json(value: Value, origin: &Origin) -> Result<Self, ConfigError> {
         let Value::Object(members) = value else {
-            return Err(ConfigError::NotAnObject { origin: origin.clone(), found: error::kind_of(&value) });
+            return Err(ConfigError::NotAnObject { origin: origin.clone(), found: kind_of(&value) });
         };
         let settings =
             members.into_iter().map(|(key, value)| (key, Setting { value, origin: origin.clone() })).collect();

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use ringstorm_control::pause::pause;
 use ringstorm_control::time::Moment;
 
-use crate::pause::pause;
 use crate::settings::Settings;
 
 /// How many processes that have ended are remembered: as many as may have messages under way.

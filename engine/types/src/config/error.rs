@@ -108,8 +108,9 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// What a JSON value is, in words.
-pub(super) fn kind_of(value: &Value) -> &'static str {
+/// What a JSON value is, in words, for messages.
+#[must_use]
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The pause after `failures` failures in a row, of which the first is followed by `first`: each is twice as long as the
 /// one before, up to `longest`.
-pub(crate) fn pause(first: Duration, longest: Duration, failures: u32) -> Duration {
-    let factor = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+pub fn pause(first: Duration, longest: Duration, failures: u32) -> Duration {
+    let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
     first.saturating_mul(factor).min(longest)
 }
 
