@@ -22,7 +22,7 @@ impl Root {
     /// The path is not absolute, is `/` alone, ends in `/`, or has a part that ZooKeeper refuses.
     pub fn new(path: &str) -> Result<Self, InvalidRoot> {
         let names = path.strip_prefix('/').map(|rest| rest.split('/'));
-        let is_path = names.is_some_and(|mut names| names.all(|name| NodeName::new(name).is_ok()));
+        let is_path = names.is_some_and(|mut names| names.all(NodeName::is_name));
         if is_path { Ok(Self { path: path.to_owned() }) } else { Err(InvalidRoot(path.to_owned())) }
     }
 
@@ -37,9 +37,9 @@ impl Root {
 
     /// The absolute path of a node.
     pub fn path(&self, node: &Node) -> String {
-        let mut segments = Vec::new();
-        node.write(self, &mut segments);
-        segments.iter().fold(self.path.clone(), |path, segment| path + "/" + segment)
+        let mut path = self.path.clone();
+        node.write(self, &mut path);
+        path
     }
 
     /// The path to give ZooKeeper to make a sequential node: that of the node without its number; `None` for nodes that

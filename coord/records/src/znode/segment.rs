@@ -37,15 +37,20 @@ impl NodeName {
     /// # Errors
     /// The name is empty, `.` or `..`, or holds `/` or a character that ZooKeeper refuses.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
+        if Self::is_name(name) { Ok(Self(name.to_owned())) } else { Err(InvalidName(name.to_owned())) }
+    }
+
+    /// Whether [`Self::new`] takes a text.
+    pub fn is_name(name: &str) -> bool {
         // The last range is Java's surrogates, of which characters above it are made, and what Unicode keeps for itself.
         let is_refused = |character: char| {
             let number = u32::from(character);
             character == '/' || matches!(number, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..)
         };
-        if name.is_empty() || name == "." || name == ".." || name.contains(is_refused) {
-            return Err(InvalidName(name.to_owned()));
-        }
-        Ok(Self(name.to_owned()))
+        let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e if byte != b'/');
+        // Almost all names are plain, which is quickly seen.
+        let is_taken = name.bytes().all(is_plain) || !name.contains(is_refused);
+        is_taken && !name.is_empty() && name != "." && name != ".."
     }
 
     /// The name.

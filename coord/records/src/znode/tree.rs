@@ -55,12 +55,12 @@ macro_rules! tree {
                 }
             }
 
-            /// Appends the parts of the path below the root.
-            pub(super) fn write(&self, root: &Root, segments: &mut Vec<String>) {
-                let _ = root;
+            /// Appends the part of the path below the root.
+            pub(super) fn write(&self, root: &Root, path: &mut String) {
+                let _ = (root, &path);
                 match self {
                     $(Self::$name { $($field),* } => {
-                        $(tree!(@write $segment, root, segments);)*
+                        $(tree!(@write $segment, root, path);)*
                     })*
                 }
             }
@@ -69,18 +69,28 @@ macro_rules! tree {
             pub(super) fn read(root: &Root, segments: &[&str]) -> Option<Self> {
                 let _ = root;
                 None$(.or_else(|| {
-                    #[allow(unused_mut, reason = "the root itself has no parts")]
+                    // Before anything is made of the parts of another node.
+                    if segments.len() != 0 $(+ tree!(@count $segment, root))* {
+                        return None;
+                    }
+                    #[allow(unused_mut, unused_variables, reason = "the root itself has no parts")]
                     let mut rest = segments.iter().copied();
                     $(tree!(@read $segment, root, rest);)*
-                    rest.next().is_none().then_some(Self::$name { $($field),* })
+                    Some(Self::$name { $($field),* })
                 }))*
             }
         }
     };
 
-    (@write ROOT, $root:ident, $segments:ident) => { $segments.extend($root.segments().map(str::to_owned)) };
-    (@write $text:literal, $root:ident, $segments:ident) => { $segments.push($text.to_owned()) };
-    (@write $field:ident, $root:ident, $segments:ident) => { $segments.push($field.to_segment()) };
+    (@write ROOT, $root:ident, $path:ident) => { $path.push_str($root.as_str()) };
+    (@write $text:literal, $root:ident, $path:ident) => { $path.push_str(concat!("/", $text)) };
+    (@write $field:ident, $root:ident, $path:ident) => {{
+        $path.push('/');
+        $path.push_str(&$field.to_segment());
+    }};
+
+    (@count ROOT, $root:ident) => { $root.segments().count() };
+    (@count $segment:tt, $root:ident) => { 1 };
 
     (@read ROOT, $root:ident, $rest:ident) => {
         for segment in $root.segments() {
