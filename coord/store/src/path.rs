@@ -25,8 +25,7 @@ impl ZnodePath {
     /// The path is not absolute, ends in `/`, or has a part that ZooKeeper refuses.
     pub fn new(path: &str) -> Result<Self, InvalidPath> {
         let names = path.strip_prefix('/');
-        let is_path =
-            path == "/" || names.is_some_and(|names| names.split('/').all(|name| NodeName::new(name).is_ok()));
+        let is_path = path == "/" || names.is_some_and(|names| names.split('/').all(NodeName::is_name));
         if is_path { Ok(Self(path.to_owned())) } else { Err(InvalidPath(path.to_owned())) }
     }
 
