@@ -116,13 +116,14 @@ impl World {
         } else {
             None
         };
-        let was_leading = self.leading_session() == Some(request.session);
+        let is_write = request.operation.is_write();
+        let was_leading = is_write && self.leading_session() == Some(request.session);
         let outcome = match trouble {
             Some(0) => Outcome::failed(Condition::Overloaded),
             Some(1) => Outcome::Unknown(Doubt::TimedOut),
             _ => self.perform(request.session, &request.operation)?,
         };
-        let is_leaders = was_leading && request.operation.is_write() && matches!(outcome, Outcome::Done(_));
+        let is_leaders = was_leading && matches!(outcome, Outcome::Done(_));
         let outcome = if trouble == Some(2) { Outcome::Unknown(Doubt::TimedOut) } else { outcome };
         if is_leaders && let Some(left) = &mut self.kill_leader_after {
             *left -= 1;
