@@ -232,6 +232,12 @@ impl Ensemble {
         }
     }
 
+    /// The sessions for which [`Self::take_watch_events`] has something.
+    pub fn sessions_told(&self) -> impl Iterator<Item = SessionId> {
+        let told = self.sessions.iter().filter(|(_, state)| state.member.is_some() && !state.told.is_empty());
+        told.map(|(session, _)| *session)
+    }
+
     /// What watches of a session have seen since the last call, in order. Nothing while it is detached.
     pub fn take_watch_events(&mut self, session: SessionId) -> Vec<WatchEvent> {
         let state = self.sessions.get_mut(&session).filter(|state| state.member.is_some());
