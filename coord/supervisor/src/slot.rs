@@ -152,6 +152,20 @@ impl Slot {
         SlotState { last_incarnation: self.last_incarnation, running }
     }
 
+    /// Whether [`Self::saved`] is this.
+    pub(crate) fn is_saved_as(&self, saved: &SlotState) -> bool {
+        let is_running_saved = match (self.process(), &saved.running) {
+            (None, None) => true,
+            (Some(process), Some(running)) => {
+                process.incarnation() == running.incarnation
+                    && process.pid() == running.pid
+                    && *process.share() == running.share
+            }
+            _ => false,
+        };
+        is_running_saved && self.last_incarnation == saved.last_incarnation
+    }
+
     fn process_mut(&mut self) -> Option<&mut Process> {
         match &mut self.state {
             State::Vacant(_) => None,

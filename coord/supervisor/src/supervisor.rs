@@ -236,8 +236,8 @@ impl Supervisor {
             self.settle(now, &mut effects);
             self.converse(now, &mut effects);
         }
-        let state = self.local_state();
-        if state != self.saved {
+        if !self.is_saved() {
+            let state = self.local_state();
             self.saved = state.clone();
             // In front of everything that relies on it.
             effects.insert(0, SupervisorEffect::SaveState(state));

@@ -152,6 +152,24 @@ impl Supervisor {
         slots.chain(strays.chain(codes).filter(|_| may_act)).min()
     }
 
+    /// Whether what is to be on disk is there. It is asked after everything that happens, so nothing is copied for it.
+    pub(super) fn is_saved(&self) -> bool {
+        let saved = &self.saved;
+        let is_slot_saved = |(port, slot): (&u16, &SlotState)| match self.slots.get(port) {
+            Some(own) => own.is_saved_as(slot),
+            None => slot.running.is_none(),
+        };
+        let is_saved = saved.supervisor.as_deref() == Some(self.id.as_str())
+            && saved.host_mark == self.host.mark
+            && saved.sessions.iter().copied().eq(self.sessions.iter().map(|session| session.0))
+            && saved.is_out_of_service == self.is_out_of_service
+            && self.slots.keys().all(|port| saved.slots.contains_key(port))
+            && saved.slots.iter().all(is_slot_saved)
+            && saved.assigned == *self.assignments.ours();
+        debug_assert_eq!(is_saved, *saved == self.local_state(), "the two look at the same");
+        is_saved
+    }
+
     /// What is to be on disk.
     pub(super) fn local_state(&self) -> LocalState {
         // Of slots that there are no more, the incarnations are kept, should they come again.
