@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         Arguments::One { seed, planted } => one(seed, planted),
         Arguments::Many { count, first, failures, planted } => {
             let options = Options { planted, ..Options::default() };
-            let all = run_many(first..first.saturating_add(count), options, failures);
+            let all = run_many(first..first.saturating_add(count), options, failures, |told| println!("{told}"));
             print!("{all}");
             if all.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }

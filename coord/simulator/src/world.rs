@@ -45,6 +45,7 @@ use self::process::{HostId, Process, ProcessId};
 use self::queue::Queue;
 use self::truth::Truth;
 use self::workers::WorkerProcess;
+use self::writes::Queued;
 use self::zookeeper::ZooKeeper;
 use crate::actor::{At, Factory, Input, Role};
 use crate::checks::{Mirror, Violation};
@@ -147,6 +148,8 @@ pub struct World {
     pub(crate) processes: Vec<Process>,
     pub(crate) zookeeper: ZooKeeper,
     pub(crate) root: Root,
+    /// Who wants to lead.
+    pub(crate) queued: Queued,
     /// What the tree says of topologies.
     pub(crate) mirror: Mirror,
     pub(crate) faults: Option<Faults>,
@@ -194,6 +197,7 @@ impl World {
             queue: Queue::default(),
             processes: Vec::new(),
             zookeeper: ZooKeeper::new(timeout),
+            queued: Queued::new(&root),
             mirror: Mirror::default(),
             faults: None,
             damage: Damage::default(),

@@ -9,7 +9,7 @@ const SEEDS: u64 = 1_000;
 
 #[test]
 fn the_laws_hold_under_many_seeds() {
-    let all = run_many(0..SEEDS, Options::default(), 1);
+    let all = run_many(0..SEEDS, Options::default(), 1, |_| {});
     if let Some((seed, violation)) = all.failed.first() {
         let again = run(*seed, Options { lines_kept: LINES_KEPT, ..Options::default() });
         let lines: Vec<&str> = again.trace.lines().collect();
@@ -88,7 +88,7 @@ fn each_planted_bug_is_found() {
 
     for bug in PlantedBug::ALL {
         let options = Options { planted: Some(bug), ..Options::default() };
-        let all = run_many(0..SEEDS, options, 1);
+        let all = run_many(0..SEEDS, options, 1, |_| {});
         assert!(!all.failed.is_empty(), "{bug:?} was not found within {SEEDS} seeds");
     }
 }

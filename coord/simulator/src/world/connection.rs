@@ -168,8 +168,8 @@ impl World {
 
     /// Sends on what watches have seen.
     pub(crate) fn spread_watches(&mut self) {
-        let sessions: Vec<SessionId> = self.zookeeper.ensemble.sessions().collect();
-        for session in sessions {
+        let told: Vec<SessionId> = self.zookeeper.ensemble.sessions_told().collect();
+        for session in told {
             let events = self.zookeeper.ensemble.take_watch_events(session);
             let Some(served) = self.zookeeper.served.get(&session) else { continue };
             let (id, served_link) = (served.process, served.link);

@@ -1,6 +1,9 @@
 //! Writes, and whether they were lawful.
 
-use ringstorm_records::znode::{Candidate, Node};
+use std::cell::RefCell;
+
+use ringstorm_records::znode::{Candidate, Node, Root};
+use ringstorm_store::memory::Ensemble;
 use ringstorm_store::operation::{Answer, Operation, Write};
 use ringstorm_store::outcome::Outcome;
 use ringstorm_store::path::ZnodePath;
@@ -9,6 +12,43 @@ use ringstorm_store::store::SessionId;
 use super::World;
 use crate::actor::Role;
 use crate::checks::{self, Mirror, Seen, Violation};
+
+/// Where the candidates for leadership are, and the lowest of those that were there when it was asked last: they change
+/// far more seldom than somebody asks.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    folder: ZnodePath,
+    known: RefCell<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    names: Vec<String>,
+    lowest: Option<ZnodePath>,
+}
+
+impl Queued {
+    pub(crate) fn new(root: &Root) -> Self {
+        Self { folder: ZnodePath::of(root, &Node::LeaderLock {}), known: RefCell::default() }
+    }
+
+    /// The lowest candidate's node.
+    fn lowest(&self, root: &Root, ensemble: &Ensemble) -> Option<ZnodePath> {
+        let mut known = self.known.borrow_mut();
+        if !ensemble.names(&self.folder).eq(known.names.iter()) {
+            known.names = ensemble.names(&self.folder).map(str::to_owned).collect();
+            let candidates = known.names.iter().filter_map(|name| {
+                let path = ZnodePath::new(&format!("{}/{name}", self.folder)).ok()?;
+                match root.node(path.as_str()) {
+                    Some(Node::LeaderCandidate { candidate: Candidate { number, .. } }) => Some((number, path)),
+                    _ => None,
+                }
+            });
+            known.lowest = candidates.min().map(|(_, path)| path);
+        }
+        known.lowest.clone()
+    }
+}
 
 impl World {
     /// Does a write, and looks at each node that it changed.
@@ -71,15 +111,7 @@ impl World {
 
     /// The lowest candidate's node.
     pub(crate) fn leading_place(&self) -> Option<ZnodePath> {
-        let folder = ZnodePath::of(&self.root, &Node::LeaderLock {});
-        let candidates = self.zookeeper.ensemble.names(&folder).filter_map(|name| {
-            let path = ZnodePath::new(&format!("{folder}/{name}")).ok()?;
-            match self.root.node(path.as_str()) {
-                Some(Node::LeaderCandidate { candidate: Candidate { number, .. } }) => Some((number, path)),
-                _ => None,
-            }
-        });
-        candidates.min().map(|(_, path)| path)
+        self.queued.lowest(&self.root, &self.zookeeper.ensemble)
     }
 
     /// Reads the tree anew, after it was exchanged.
