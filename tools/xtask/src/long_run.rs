@@ -40,13 +40,13 @@ pub(crate) fn stress(shell: &Shell, seconds: u32) -> Result<(), CommandError> {
     shell.cargo(arguments).limit(Duration::from_secs(seconds.into()) + BUILD_TIME).run()
 }
 
-/// Runs many seeds of the simulator.
+/// Runs many seeds of the simulator, until so many have failed.
 ///
 /// # Errors
 /// A seed broke a law.
-pub(crate) fn simulate(shell: &Shell, first: u64, seeds: u64) -> Result<(), CommandError> {
-    let (first, seeds) = (first.to_string(), seeds.to_string());
-    simulator(shell, &["many", &seeds, "--first", &first])
+pub(crate) fn simulate(shell: &Shell, first: u64, seeds: u64, failures: u64) -> Result<(), CommandError> {
+    let (first, seeds, failures) = (first.to_string(), seeds.to_string(), failures.to_string());
+    simulator(shell, &["many", &seeds, "--first", &first, "--failures", &failures])
 }
 
 /// Runs one seed of the simulator, and shows every step.

@@ -60,6 +60,9 @@ enum Task {
         /// The first one
         #[arg(long, default_value_t = 0)]
         first: u64,
+        /// After how many that fail it ends
+        #[arg(long, default_value_t = 1)]
+        failures: u64,
         /// This one alone, with every step
         #[arg(long)]
         seed: Option<u64>,
@@ -81,7 +84,9 @@ fn main() -> ExitCode {
         Task::Step(step) => report::run(&shell, &[step]),
         Task::Fuzz { target, seconds } => report::exit(long_run::fuzz(&shell, &target, seconds)),
         Task::Simulate { seed: Some(seed), .. } => report::exit(long_run::simulate_one(&shell, seed)),
-        Task::Simulate { seeds, first, seed: None } => report::exit(long_run::simulate(&shell, first, seeds)),
+        Task::Simulate { seeds, first, failures, seed: None } => {
+            report::exit(long_run::simulate(&shell, first, seeds, failures))
+        }
         Task::Stress { seconds } => report::exit(long_run::stress(&shell, seconds)),
     }
 }
