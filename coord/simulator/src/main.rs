@@ -26,7 +26,7 @@ enum Arguments {
         /// The first one
         #[arg(long, default_value_t = 0)]
         first: u64,
-        /// Go on after so many failures
+        /// After how many that fail it ends
         #[arg(long, default_value_t = 1)]
         failures: usize,
         /// Break a rule on purpose; needs the feature planted-bugs

@@ -66,12 +66,7 @@ struct Finished {
 }
 
 /// Runs seeds until so many have failed, and tells of it meanwhile.
-pub fn run_many(
-    seeds: Range<u64>,
-    options: Options,
-    failures_max: usize,
-    mut tell: impl FnMut(Meanwhile<'_>),
-) -> Many {
+pub fn run_many(seeds: Range<u64>, options: Options, failures_max: usize, mut tell: impl FnMut(Meanwhile<'_>)) -> Many {
     let next = AtomicU64::new(seeds.start);
     let is_over = AtomicBool::new(false);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -89,13 +84,7 @@ pub fn run_many(
 }
 
 /// Runs seeds that nobody else has taken, one after the other.
-fn run_some(
-    seeds: Range<u64>,
-    next: &AtomicU64,
-    is_over: &AtomicBool,
-    options: Options,
-    finished: Sender<Finished>,
-) {
+fn run_some(seeds: Range<u64>, next: &AtomicU64, is_over: &AtomicBool, options: Options, finished: Sender<Finished>) {
     while !is_over.load(Ordering::Relaxed) {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed >= seeds.end || finished.send(run_one(seed, options)).is_err() {
