@@ -1,0 +1,66 @@
+//! Calls that change nothing.
+//!
+//! Threading: one caller, who waits. Errors: [`ReadError`].
+
+use ringstorm_client::ClientSettings;
+use ringstorm_nimbus::interface::Refusal;
+use ringstorm_records::nimbus::{Method, NimbusException};
+use ringstorm_records::thrift::message::{ApplicationException, ApplicationExceptionKind};
+
+use crate::connection::{CallFailure, shown};
+use crate::nimbuses::{NoAnswer, Rank, Tried, ask_any};
+use crate::refusals::{WireRefusal, from_wire};
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReadError {
+    /// What was asked for is not there, or not for this caller.
+    #[error("{0}")]
+    Refused(NimbusException),
+    /// Nimbus cannot answer that, whoever asks.
+    #[error("nimbus cannot answer: {0}")]
+    Failed(ApplicationException),
+    /// There is nobody to ask.
+    #[error("there is no nimbus to ask; set nimbus.seeds")]
+    NoSeeds,
+    /// Nobody answered, however often it was tried.
+    #[error("no nimbus answers: {0}; look at nimbus.seeds, and whether a nimbus runs")]
+    GivenUp(String),
+}
+
+/// Asks the leader, or else any of the seeds, and again after pauses. `method` must change nothing: it may be called
+/// several times.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read<M: Method>(settings: &ClientSettings, method: &M) -> Result<M::Success, ReadError> {
+    let asked = ask_any(settings, |connection, rank| {
+        match connection.call(method) {
+            Ok(success) => Tried::Done(Ok(success)),
+            // A nimbus that does not lead may not have a blob yet.
+            Err(CallFailure::Refused(exception @ NimbusException::KeyNotFound(_))) if rank == Rank::Seed => {
+                Tried::Trouble(exception.to_string())
+            }
+            Err(CallFailure::Refused(exception)) => Tried::Done(Err(ReadError::Refused(exception))),
+            Err(CallFailure::Failed(exception)) if is_passing(&exception) => {
+                Tried::Trouble(format!("nimbus {} does not answer: {exception}", shown(connection.address())))
+            }
+            Err(CallFailure::Failed(exception)) => Tried::Done(Err(ReadError::Failed(exception))),
+            Err(CallFailure::NotSent(why) | CallFailure::Unknown(why)) => Tried::Trouble(why),
+        }
+    });
+    match asked {
+        Ok(result) => result,
+        Err(NoAnswer::NoSeeds) => Err(ReadError::NoSeeds),
+        Err(NoAnswer::GivenUp(why)) => Err(ReadError::GivenUp(why)),
+    }
+}
+
+/// Whether the same question may be answered by another nimbus, or later.
+pub(crate) fn is_passing(exception: &ApplicationException) -> bool {
+    exception.kind == Some(ApplicationExceptionKind::MissingResult)
+        || matches!(
+            from_wire(WireRefusal::Failure(exception.clone())),
+            Refusal::NotLeader { .. } | Refusal::TryAgain(_)
+        )
+}
