@@ -1,0 +1,79 @@
+//! Storm's verbs with Storm's options, as they are typed.
+
+use super::*;
+
+fn parsed(words: &str) -> CommandLine {
+    let words = std::iter::once("ringstorm").chain(words.split_whitespace());
+    CommandLine::read(words.map(OsString::from)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    with_common(CommandLine::command()).debug_assert();
+}
+
+#[test]
+fn storms_commands_are_understood_as_storm_takes_them() {
+    for words in [
+        "jar topology words --lines 5 -x",
+        "submit topology words",
+        "local --local-ttl 10 topology --lines 5",
+        "list",
+        "kill words -w 10",
+        "kill words --wait-time-secs 10",
+        "kill -i words others",
+        "activate words",
+        "deactivate words",
+        "rebalance words -w 5 -n 3 -e split=4 -e count=8",
+        "rebalance words --num-workers 3 --executor a=b=2",
+        "kill_workers",
+        "get-errors words",
+        "localconfvalue nimbus.seeds",
+        "remoteconfvalue nimbus.seeds",
+        "set_log_level -l ROOT=DEBUG:30 -r old words",
+        "nimbus",
+        "supervisor",
+        "version",
+        "--config storm.yaml -c nimbus.thrift.port=1 list",
+        "list --config storm.yaml -c nimbus.thrift.port=1",
+        "supervisor out-of-service",
+        "supervisor in-service",
+        "log-writer /x/worker.log 1000 3",
+        "zk tree",
+        "zk get assignments/words-1-1",
+        "dev --zookeeper localhost:2181 --supervisors 1 --json",
+        "check supervisor",
+        "logs words -f -n 10 --port 6700",
+        "config show --set",
+    ] {
+        parsed(words);
+    }
+}
+
+#[test]
+fn what_stands_behind_the_name_is_the_topologys() {
+    let line = parsed("jar -c a=1 topology words -c b=2 -f -c c=3 --json");
+    let Command::Submit(submit) = line.command else { panic!() };
+    assert_eq!(submit.arguments, ["-f", "-c", "c=3", "--json"]);
+    assert_eq!(line.common, Common { settings: vec!["a=1".into(), "b=2".into()], ..Common::default() });
+    let Command::Rebalance(rebalance) = parsed("rebalance words -e a=b=2").command else { panic!() };
+    assert_eq!(rebalance.executors, [("a=b".to_owned(), 2)]);
+}
+
+#[test]
+fn settings_may_stand_before_and_behind_the_verb() {
+    for words in ["-c a=1 -c b=2 list", "list -c a=1 -c b=2", "-c a=1 list -c b=2", "-c a=1 zk tree -c b=2"] {
+        assert_eq!(parsed(words).common.settings, ["a=1", "b=2"], "{words}");
+    }
+    let common = parsed("--config a zk --json tree --config b").common;
+    assert_eq!(common, Common { config: Some("b".into()), settings: Vec::new(), json: true });
+}
+
+#[test]
+fn what_storm_has_and_is_not_here_is_no_verb_of_ours() {
+    let command = CommandLine::command();
+    for (verb, why) in NOT_HERE {
+        assert!(command.get_subcommands().all(|ours| ours.get_name() != *verb), "{verb}");
+        assert!(!why.is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! What waits for a slot, and why.
+
+use ringstorm_records::records::SupervisorSummary;
+
+use super::*;
+
+fn topology(name: &str, tasks: i32) -> TopologySummary {
+    TopologySummary {
+        name: name.into(),
+        id: format!("{name}-1-1"),
+        num_tasks: tasks,
+        status: "ACTIVE".into(),
+        ..Default::default()
+    }
+}
+
+fn cluster(slots: i32, used: i32, topologies: Vec<TopologySummary>) -> ClusterSummary {
+    let supervisor =
+        SupervisorSummary { host: "h".into(), num_workers: slots, num_used_workers: used, ..Default::default() };
+    let supervisors = if slots > 0 { vec![supervisor] } else { Vec::new() };
+    ClusterSummary { supervisors, topologies, nimbuses: Vec::new() }
+}
+
+fn reasons(cluster: &ClusterSummary, wanted: i32) -> Vec<(Option<i32>, String)> {
+    waiting(cluster, |_| Some(wanted)).into_iter().map(|it| (it.tasks, it.reason)).collect()
+}
+
+#[test]
+fn who_has_all_does_not_wait() {
+    assert_eq!(reasons(&cluster(4, 1, vec![topology("a", 5)]), 5), []);
+    let mut killed = topology("a", 0);
+    killed.status = "KILLED".into();
+    assert_eq!(reasons(&cluster(4, 1, vec![killed]), 5), []);
+    let mut said = topology("a", 5);
+    said.sched_status = Some("Fully Scheduled".into());
+    assert_eq!(reasons(&cluster(4, 1, vec![said]), 5), []);
+}
+
+#[test]
+fn who_lacks_slots_is_named_with_the_reason() {
+    let reason = |cluster: &ClusterSummary| reasons(cluster, 5).remove(0);
+    let (tasks, why) = reason(&cluster(2, 2, vec![topology("a", 3)]));
+    assert_eq!((tasks, why.contains("no slot is free")), (Some(2), true), "{why}");
+    assert!(reason(&cluster(0, 0, vec![topology("a", 0)])).1.contains("there is no supervisor"));
+    assert!(reason(&cluster(4, 2, vec![topology("a", 3)])).1.contains("its log says why"));
+    let mut said = topology("a", 3);
+    said.sched_status = Some("it has 1 of 2 workers".into());
+    assert_eq!(reason(&cluster(2, 2, vec![said])).1, "it has 1 of 2 workers");
+}
+
+#[test]
+fn a_cluster_without_anything_is_shown_as_such() {
+    let empty = cluster(0, 0, Vec::new());
+    let shown = text(&empty, &waiting(&empty, |_| None));
+    assert!(shown.contains("No nimbus leads at present.") && shown.contains("No supervisors.\n"), "{shown}");
+    let json = json_of(&empty, &[]);
+    assert_eq!((&json["leader"], &json["slots"]["all"]), (&Value::Null, &json!(0)));
+}

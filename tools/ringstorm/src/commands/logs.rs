@@ -1,0 +1,214 @@
+//! `logs`: what the workers of a topology wrote on this host.
+//!
+//! A worker's log is `<storm.workers.artifacts.dir>/<topology id>/<port>/worker.log`, with older parts beside it. Files are
+//! looked at a few times a second when they are followed: one that was rotated is read to its end and then from the
+//! beginning of the new one, and one that comes later is taken up.
+//!
+//! Invariants: memory is bounded, however long a file or a line is. Threading: one thread. Errors: a folder that is not
+//! there is a [`Failure`]; a file that cannot be read is passed over until it can.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringstorm_conf::Conf;
+
+use crate::command_line::Logs;
+use crate::failure::{Failure, Status};
+use crate::output;
+
+/// Between two looks at files that are followed.
+const LOOK_PERIOD: Duration = Duration::from_millis(250);
+/// The most of the end of a file that is looked through for its last lines.
+const TAIL_BYTES_MAX: u64 = 4 << 20;
+/// How much is read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Shows the last lines, and goes on if that is asked for.
+pub(crate) fn logs(conf: &Conf, arguments: &Logs) -> Result<Status, Failure> {
+    let root = conf.workers_artifacts_dir();
+    let id = newest_id(&root, &arguments.name)?;
+    let mut shown = Shown::new(root.join(&id), arguments.port);
+    let text = shown.begin(arguments.lines);
+    if shown.files.is_empty() && !arguments.follow {
+        return Err(Failure::new(format!(
+            "no worker of {id} has written on this host{}; `ringstorm status {}` shows where its workers are",
+            arguments.port.map_or_else(String::new, |port| format!(" for port {port}")),
+            arguments.name,
+        )));
+    }
+    let mut is_read = output::print_on(&text)?;
+    while arguments.follow && is_read {
+        std::thread::sleep(LOOK_PERIOD);
+        let news = shown.look();
+        if !news.is_empty() {
+            is_read = output::print_on(&news)?;
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// The newest topology of a name that has logs here: ids are `NAME-NUMBER-SECOND`. An id names itself.
+pub(crate) fn newest_id(root: &Path, name: &str) -> Result<String, Failure> {
+    let entries = fs::read_dir(root).map_err(|error| {
+        Failure::new(format!(
+            "{} cannot be read: {error}; no worker has run on this host, or storm.log.dir or storm.workers.artifacts.dir \
+             says another place (`ringstorm config show`)",
+            root.display()
+        ))
+    })?;
+    let ids: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let newest = ids.iter().filter_map(|id| Some((number_of(id, name)?, id))).max();
+    let named = ids.iter().find(|id| *id == name);
+    newest.map(|(_, id)| id).or(named).cloned().ok_or_else(|| {
+        Failure::new(format!(
+            "no worker of a topology {name} has run on this host: {} has nothing of it; `ringstorm status {name}` shows \
+             where its workers are",
+            root.display()
+        ))
+    })
+}
+
+/// The second and the number of an id, if it is one of this name.
+fn number_of(id: &str, name: &str) -> Option<(u64, u64)> {
+    let (number, second) = id.strip_prefix(name)?.strip_prefix('-')?.split_once('-')?;
+    Some((second.parse().ok()?, number.parse().ok()?))
+}
+
+/// Files that are shown, and how far.
+struct Shown {
+    folder: PathBuf,
+    port: Option<u16>,
+    files: BTreeMap<u16, Followed>,
+    /// Whose lines were shown last, so that a head is shown only when that changes.
+    last: Option<u16>,
+}
+
+struct Followed {
+    file: File,
+    inode: u64,
+    offset: u64,
+}
+
+impl Shown {
+    fn new(folder: PathBuf, port: Option<u16>) -> Self {
+        Self { folder, port, files: BTreeMap::new(), last: None }
+    }
+
+    fn path(&self, port: u16) -> PathBuf {
+        self.folder.join(port.to_string()).join("worker.log")
+    }
+
+    fn ports(&self) -> Vec<u16> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let ports = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut ports: Vec<u16> = ports.filter(|port| self.port.is_none_or(|only| only == *port)).collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// The last lines of every file.
+    fn begin(&mut self, lines: usize) -> String {
+        let mut text = String::new();
+        for port in self.ports() {
+            let Ok(mut followed) = open(&self.path(port)) else { continue };
+            if let Ok(tail) = followed.tail(lines) {
+                self.append(&mut text, port, &tail);
+            }
+            self.files.insert(port, followed);
+        }
+        text
+    }
+
+    /// What was written since the last look.
+    fn look(&mut self) -> String {
+        let mut text = String::new();
+        for port in self.ports() {
+            let mut news = Vec::new();
+            if let Some(followed) = self.files.get_mut(&port) {
+                let _ = followed.read_on(&mut news);
+            }
+            let path = self.path(port);
+            let current = fs::metadata(&path).ok().map(|data| (data.ino(), data.len()));
+            let is_other = match (self.files.get(&port), current) {
+                (None, Some(_)) => true,
+                (Some(followed), Some((inode, bytes))) => followed.inode != inode || bytes < followed.offset,
+                (_, None) => false,
+            };
+            if is_other && let Ok(mut followed) = open(&path) {
+                let _ = followed.read_on(&mut news);
+                self.files.insert(port, followed);
+            }
+            self.append(&mut text, port, &news);
+        }
+        text
+    }
+
+    fn append(&mut self, text: &mut String, port: u16, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.last != Some(port) {
+            let before = if self.last.is_some() { "\n" } else { "" };
+            text.push_str(&format!("{before}==> {} <==\n", self.path(port).display()));
+            self.last = Some(port);
+        }
+        text.push_str(&printable(bytes));
+    }
+}
+
+fn open(path: &Path) -> io::Result<Followed> {
+    let file = File::open(path)?;
+    let inode = file.metadata()?.ino();
+    Ok(Followed { file, inode, offset: 0 })
+}
+
+impl Followed {
+    /// The last lines; what follows goes on behind them.
+    fn tail(&mut self, lines: usize) -> io::Result<Vec<u8>> {
+        let bytes = self.file.metadata()?.len();
+        let start = bytes.saturating_sub(TAIL_BYTES_MAX);
+        self.file.seek(SeekFrom::Start(start))?;
+        let mut text = Vec::new();
+        (&self.file).take(TAIL_BYTES_MAX).read_to_end(&mut text)?;
+        self.offset = start + text.len() as u64;
+        let end = text.len() - usize::from(text.ends_with(b"\n"));
+        let begin = match lines {
+            0 => text.len(),
+            _ => {
+                let ends = text[..end].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+                ends.map(|(at, _)| at + 1).nth(lines - 1).unwrap_or(0)
+            }
+        };
+        Ok(text.split_off(begin))
+    }
+
+    /// What was written since then, up to a bound; the rest is for the next look.
+    fn read_on(&mut self, news: &mut Vec<u8>) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.offset))?;
+        let mut buffer = vec![0; READ_BYTES];
+        let limit = TAIL_BYTES_MAX as usize;
+        while news.len() < limit {
+            let count = self.file.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            self.offset += count as u64;
+            news.extend_from_slice(&buffer[..count]);
+        }
+        Ok(())
+    }
+}
+
+/// Lines of workers as text; codes for a terminal are shown and not sent.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let is_plain = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
+    text.chars().flat_map(|it| if is_plain(it) { vec![it] } else { it.escape_default().collect() }).collect()
+}
+
+#[cfg(test)]
+mod tests;

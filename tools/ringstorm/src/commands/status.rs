@@ -1,0 +1,228 @@
+//! `status`: a topology with the figures of its components, its workers, its errors, and what became of its workers on this
+//! host.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ringstorm_conf::Conf;
+use ringstorm_records::nimbus::GetTopologyPageInfo;
+use ringstorm_records::records::{
+    ComponentAggregateStats, ErrorInfo, SpecificAggregateStats, TopologyPageInfo, TopologySummary,
+};
+use ringstorm_records::render;
+use ringstorm_supervisor_daemon::history::{self, Entry, What};
+use serde_json::{Value, json};
+
+use super::errors::{self, now_secs};
+use crate::asking::{ask, topology};
+use crate::failure::{Failure, Status};
+use crate::output;
+use crate::table::Side::{Left, Right};
+use crate::table::{Table, milliseconds, number, one_line, span};
+
+/// The window of the figures of components: everything since the start.
+const ALL_TIME: &str = ":all-time";
+/// How many of the last events of workers are shown.
+const EVENTS_SHOWN: usize = 20;
+
+/// Shows a topology.
+pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Failure> {
+    let summary = topology(conf, name)?;
+    let method = GetTopologyPageInfo {
+        id: Some(summary.id.clone()),
+        window: Some(ALL_TIME.into()),
+        is_include_sys: Some(false),
+    };
+    let page = ask(conf, &method)?;
+    let events = events_here(&conf.local_dir(), &summary.id);
+    let now = now_secs();
+    if json {
+        let mut value = render::record(&page);
+        if let Value::Object(members) = &mut value {
+            // Of no use to whoever looks at figures, and long.
+            members.remove("topology_conf");
+            members.insert("assigned_tasks".into(), summary.num_tasks.into());
+            members.insert("assigned_workers".into(), summary.num_workers.into());
+            members.insert("workers_history".into(), serde_json::to_value(&events).unwrap_or_else(|_| json!([])));
+        }
+        output::print_json(&value)?;
+    } else {
+        output::print(&text(&page, &summary, &events, now))?;
+    }
+    Ok(Status::Done)
+}
+
+/// What became of workers of a topology on this host: of its supervisor, or of those that `dev` has below its folder.
+fn events_here(local_dir: &Path, topology: &str) -> Vec<Entry> {
+    let folders = fs::read_dir(local_dir).into_iter().flatten().flatten();
+    let of_dev = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with("supervisor-"));
+    let mut events = history::read(local_dir);
+    events.extend(of_dev.flat_map(|entry| history::read(&entry.path())));
+    events.retain(|event| event.topology == topology);
+    events.sort_by_key(|event| event.time_ms);
+    events
+}
+
+/// For people.
+pub(crate) fn text(page: &TopologyPageInfo, summary: &TopologySummary, events: &[Entry], now_secs: i64) -> String {
+    let name = one_line(page.name.as_deref().unwrap_or(&page.id));
+    let known = |value: &Option<String>| one_line(value.as_deref().unwrap_or("-"));
+    let mut text = format!(
+        "{name}  {}  up {}  owner {}\nid {}\n{} workers, {} executors, {} of {} tasks placed; code on {} \
+         nimbus\n",
+        known(&page.status),
+        span(page.uptime_secs.unwrap_or(0).into()),
+        known(&page.owner),
+        one_line(&page.id),
+        summary.num_workers,
+        summary.num_executors,
+        summary.num_tasks,
+        number(page.num_tasks.map(i64::from)),
+        number(page.replication_count.map(i64::from)),
+    );
+    if let Some(words) = page.sched_status.as_deref().filter(|words| !words.is_empty()) {
+        text.push_str(&format!("placing: {}\n", one_line(words)));
+    }
+    for part in
+        [windows(page), components(page), workers(page), newest_errors(page, now_secs), history_text(events, now_secs)]
+    {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+/// What the spouts counted, by window.
+fn windows(page: &TopologyPageInfo) -> String {
+    let Some(stats) = &page.topology_stats else { return String::new() };
+    let names = [("600", "10 minutes"), ("10800", "3 hours"), ("86400", "a day"), (ALL_TIME, "all time")];
+    let mut table = Table::new(&[
+        ("WINDOW", Left),
+        ("EMITTED", Right),
+        ("TRANSFERRED", Right),
+        ("ACKED", Right),
+        ("FAILED", Right),
+        ("COMPLETE MS", Right),
+    ]);
+    let count = |of: &Option<BTreeMap<String, i64>>, window: &str| {
+        number(of.as_ref().and_then(|windows| windows.get(window)).copied())
+    };
+    for (window, words) in names {
+        let latency = stats.window_to_complete_latencies_ms.as_ref().and_then(|of| of.get(window)).copied();
+        table.row([
+            words.to_owned(),
+            count(&stats.window_to_emitted, window),
+            count(&stats.window_to_transferred, window),
+            count(&stats.window_to_acked, window),
+            count(&stats.window_to_failed, window),
+            milliseconds(latency),
+        ]);
+    }
+    table.text()
+}
+
+fn components(page: &TopologyPageInfo) -> String {
+    let mut table = Table::new(&[
+        ("COMPONENT", Left),
+        ("KIND", Left),
+        ("EXECUTORS", Right),
+        ("TASKS", Right),
+        ("EMITTED", Right),
+        ("TRANSFERRED", Right),
+        ("EXECUTED", Right),
+        ("ACKED", Right),
+        ("FAILED", Right),
+        ("EXECUTE MS", Right),
+        ("PROCESS MS", Right),
+        ("COMPLETE MS", Right),
+        ("CAPACITY", Right),
+    ]);
+    for (kind, components) in [("spout", &page.id_to_spout_agg_stats), ("bolt", &page.id_to_bolt_agg_stats)] {
+        for (component, stats) in components.iter().flatten() {
+            table.row(component_row(component, kind, stats));
+        }
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+fn component_row(component: &str, kind: &str, stats: &ComponentAggregateStats) -> Vec<String> {
+    let common = stats.common_stats.clone().unwrap_or_default();
+    let (mut executed, mut execute, mut process, mut complete, mut capacity) = (None, None, None, None, None);
+    match &stats.specific_stats {
+        Some(SpecificAggregateStats::Bolt(bolt)) => {
+            (executed, execute, process) = (bolt.executed, bolt.execute_latency_ms, bolt.process_latency_ms);
+            capacity = bolt.capacity;
+        }
+        Some(SpecificAggregateStats::Spout(spout)) => complete = spout.complete_latency_ms,
+        _ => {}
+    }
+    vec![
+        component.to_owned(),
+        kind.to_owned(),
+        number(common.num_executors.map(i64::from)),
+        number(common.num_tasks.map(i64::from)),
+        number(common.emitted),
+        number(common.transferred),
+        number(executed),
+        number(common.acked),
+        number(common.failed),
+        milliseconds(execute),
+        milliseconds(process),
+        milliseconds(complete),
+        milliseconds(capacity),
+    ]
+}
+
+fn workers(page: &TopologyPageInfo) -> String {
+    let mut table = Table::new(&[("WORKER", Left), ("EXECUTORS", Right), ("UPTIME", Right), ("SUPERVISOR", Left)]);
+    for worker in page.workers.iter().flatten() {
+        let host = worker.host.as_deref().unwrap_or("-");
+        table.row([
+            format!("{host}:{}", number(worker.port.map(i64::from))),
+            number(worker.num_executors.map(i64::from)),
+            span(worker.uptime_secs.unwrap_or(0).into()),
+            worker.supervisor_id.clone().unwrap_or_default(),
+        ]);
+    }
+    if table.is_empty() { "No workers.\n".to_owned() } else { table.text() }
+}
+
+fn newest_errors(page: &TopologyPageInfo, now_secs: i64) -> String {
+    let all = page.id_to_spout_agg_stats.iter().chain(&page.id_to_bolt_agg_stats).flatten();
+    let errors: Vec<(&String, &ErrorInfo)> =
+        all.filter_map(|(component, stats)| Some((component, stats.last_error.as_ref()?))).collect();
+    if errors.is_empty() { String::new() } else { errors::table(&errors, now_secs) }
+}
+
+/// What became of workers of the topology on this host.
+fn history_text(events: &[Entry], now_secs: i64) -> String {
+    let mut table = Table::new(&[("ON THIS HOST", Left), ("WHEN", Left), ("WHAT", Left)]);
+    for event in events.iter().skip(events.len().saturating_sub(EVENTS_SHOWN)) {
+        let second = i64::try_from(event.time_ms / 1000).unwrap_or(i64::MAX);
+        table.row([
+            format!("port {}", event.port),
+            format!("{} ago", span(now_secs.saturating_sub(second))),
+            what(&event.what),
+        ]);
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+fn what(what: &What) -> String {
+    match what {
+        What::Started { pid, assignment_version } => {
+            format!("started as process {pid}, for assignment {assignment_version}")
+        }
+        What::NotStarted { why } => format!("not started: {why}"),
+        What::Adopted { pid } => format!("process {pid} was found running by a supervisor that started anew"),
+        What::Stopped { signal, why } => format!("{signal}: {why}"),
+        What::Ended { how, why, orphans: 0 } => format!("{how}: {why}"),
+        What::Ended { how, why, orphans } => format!("{how}: {why}; {orphans} processes that it left were killed"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

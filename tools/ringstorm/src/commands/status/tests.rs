@@ -1,0 +1,54 @@
+//! A topology for people: nothing to show, something broken, what became of workers.
+
+use super::*;
+
+fn page() -> TopologyPageInfo {
+    TopologyPageInfo {
+        id: "words-1-1".into(),
+        name: Some("words".into()),
+        status: Some("ACTIVE".into()),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn what_is_not_known_is_a_dash() {
+    let shown = text(&page(), &TopologySummary::default(), &[], 1000);
+    let wanted = "words  ACTIVE  up 0s  owner -\nid words-1-1\n0 workers, 0 executors, 0 of - tasks placed; code on - nimbus\n\n\
+                  No workers.\n";
+    assert_eq!(shown, wanted);
+}
+
+#[test]
+fn what_became_of_workers_is_shown_newest_last() {
+    let entry = |time_ms, what| Entry { time_ms, port: 6700, incarnation: 7, topology: "words-1-1".into(), what };
+    let events = [
+        entry(940_000, What::Started { pid: 12, assignment_version: 3 }),
+        entry(990_000, What::Stopped { signal: "SIGTERM".into(), why: "its assignment changed".into() }),
+        entry(999_000, What::Ended { how: "ended with code 0".into(), why: "it was asked to".into(), orphans: 2 }),
+    ];
+    let shown = text(&page(), &TopologySummary::default(), &events, 1000);
+    let last: Vec<&str> = shown.lines().rev().take(4).collect();
+    assert_eq!(last[3], "ON THIS HOST  WHEN       WHAT");
+    assert_eq!(last[2], "port 6700     1m 0s ago  started as process 12, for assignment 3");
+    assert_eq!(last[1], "port 6700     10s ago    SIGTERM: its assignment changed");
+    assert_eq!(
+        last[0],
+        "port 6700     1s ago     ended with code 0: it was asked to; 2 processes that it left were killed"
+    );
+}
+
+#[test]
+fn the_newest_error_of_a_component_is_shown_in_one_line() {
+    let error = ErrorInfo {
+        error: "broken\nat a place".into(),
+        error_time_secs: 990,
+        host: Some("h".into()),
+        port: Some(6700),
+    };
+    let stats = ComponentAggregateStats { last_error: Some(error), ..Default::default() };
+    let mut page = page();
+    page.id_to_bolt_agg_stats = Some(BTreeMap::from([("split".to_owned(), stats)]));
+    let shown = text(&page, &TopologySummary::default(), &[], 1000);
+    assert_eq!(shown.lines().last(), Some("split      10s ago  h:6700  broken"));
+}

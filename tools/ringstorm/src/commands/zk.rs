@@ -1,0 +1,224 @@
+//! `zk tree`, `zk get`: the tree in ZooKeeper, with what nodes hold as JSON.
+//!
+//! Nothing is written. Threading: one thread, which waits, and the store's own. Errors: [`Failure`]s; a node that cannot be
+//! decoded is shown as bytes, with the reason.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ringstorm_conf::Conf;
+use ringstorm_records::render;
+use ringstorm_records::znode::{Node, Root};
+use ringstorm_store::control::Control;
+use ringstorm_store::operation::{Answer, Operation};
+use ringstorm_store::outcome::{Condition, Outcome};
+use ringstorm_store::path::ZnodePath;
+use ringstorm_store::store::{Event, SessionEvent, SessionId};
+use ringstorm_zookeeper::ZooKeeperStore;
+use serde_json::{Map, Value, json};
+
+use crate::command_line::Zk;
+use crate::failure::{Failure, Status};
+use crate::output;
+use crate::table::one_line;
+
+/// How long a session may take to open.
+const OPEN_LIMIT: Duration = Duration::from_secs(15);
+/// How long an answer may take.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// The most nodes that are shown.
+const NODES_MAX: usize = 1_000_000;
+
+/// `zk tree` and `zk get`.
+pub(crate) fn zk(conf: &Conf, command: &Zk, json: bool) -> Result<Status, Failure> {
+    let root = conf.zookeeper_root();
+    let path = match command {
+        Zk::Tree { path } | Zk::Get { path, .. } => whole_path(&root, path)?,
+    };
+    let mut tree = Tree::open(conf)?;
+    match command {
+        Zk::Tree { .. } => show_tree(&mut tree, &path, json)?,
+        Zk::Get { secrets, .. } => {
+            let (data, version) = tree.get(&path)?;
+            let shown = decoded(&root, &path, &data, *secrets);
+            if json {
+                output::print_json(&json!({ "path": path.as_str(), "version": version, "value": shown.value }))?;
+            } else {
+                output::print(&shown.text())?;
+            }
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// A path that is given whole, or below the root.
+pub(crate) fn whole_path(root: &Root, path: &str) -> Result<ZnodePath, Failure> {
+    let above = root.as_str().trim_end_matches('/');
+    let whole = match path.trim_end_matches('/') {
+        "" if path.is_empty() && above.is_empty() => "/".to_owned(),
+        "" if path.is_empty() => above.to_owned(),
+        "" => "/".to_owned(),
+        absolute if absolute.starts_with('/') => absolute.to_owned(),
+        below => format!("{above}/{below}"),
+    };
+    ZnodePath::new(&whole).map_err(|error| Failure::new(format!("{path:?} is no path: {error}")))
+}
+
+/// A session, for as long as a command takes.
+struct Tree {
+    control: Control<ZooKeeperStore>,
+    session: SessionId,
+}
+
+impl Tree {
+    fn open(conf: &Conf) -> Result<Self, Failure> {
+        let settings = conf.zookeeper_settings();
+        let servers = settings.servers.join(", ");
+        let store = ZooKeeperStore::open(settings, || {})
+            .map_err(|error| Failure::new(format!("no thread can be started for ZooKeeper: {error}")))?;
+        let mut control = Control::new(store);
+        let unreachable = |why: &str| {
+            Failure::new(format!(
+                "ZooKeeper cannot be reached at {servers}: {why}; look whether it runs, and at storm.zookeeper.servers and \
+                 storm.zookeeper.port"
+            ))
+        };
+        match control.opened(OPEN_LIMIT) {
+            Ok(session) => Ok(Self { control, session }),
+            Err(stuck) => {
+                let mut why = stuck.to_string();
+                while let Some(event) = control.next_event(Duration::ZERO) {
+                    if let Event::Session(SessionEvent::Unreachable { why: said }) = event {
+                        why = said;
+                    }
+                }
+                Err(unreachable(&why))
+            }
+        }
+    }
+
+    fn ask(&mut self, path: &ZnodePath, operation: Operation) -> Result<Option<Answer>, Failure> {
+        let failure = |why: String| Failure::new(format!("{} cannot be read: {why}", path.as_str()));
+        match self.control.ask(self.session, operation, ANSWER_LIMIT) {
+            Ok(Outcome::Done(answer)) => Ok(Some(answer)),
+            Ok(Outcome::Failed(failed)) if failed.condition == Condition::NoNode => Ok(None),
+            Ok(Outcome::Failed(failed)) => Err(failure(failed.to_string())),
+            Ok(Outcome::Unknown(doubt)) => Err(failure(doubt.to_string())),
+            Err(stuck) => Err(failure(stuck.to_string())),
+        }
+    }
+
+    fn get(&mut self, path: &ZnodePath) -> Result<(Vec<u8>, i32), Failure> {
+        match self.ask(path, Operation::Get { path: path.clone(), watch: false })? {
+            Some(Answer::Data { data, stat }) => Ok((data, stat.version)),
+            _ => Err(Failure::new(format!(
+                "there is no node {}; `ringstorm zk tree` shows those that there are",
+                path.as_str()
+            ))),
+        }
+    }
+
+    /// The names of a node's children in their order; `None` if there is no such node.
+    fn children(&mut self, path: &ZnodePath) -> Result<Option<Vec<String>>, Failure> {
+        match self.ask(path, Operation::Children { path: path.clone(), watch: false })? {
+            Some(Answer::Children { mut names, .. }) => {
+                names.sort_unstable();
+                Ok(Some(names))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn show_tree(tree: &mut Tree, top: &ZnodePath, json: bool) -> Result<(), Failure> {
+    let Some(names) = tree.children(top)? else {
+        return Err(Failure::new(format!(
+            "there is no node {}; has a nimbus run with this storm.zookeeper.root?",
+            top.as_str()
+        )));
+    };
+    let mut lines = vec![(0, top.as_str().to_owned(), top.as_str().to_owned())];
+    let mut left: Vec<(usize, String, String)> = below(top.as_str(), names, 1);
+    while let Some((depth, path, name)) = left.pop() {
+        if lines.len() >= NODES_MAX {
+            return Err(Failure::new(format!(
+                "there are more than {NODES_MAX} nodes; give a path below {}",
+                top.as_str()
+            )));
+        }
+        let at = ZnodePath::new(&path).map_err(|error| Failure::new(format!("{path:?} is no path: {error}")))?;
+        // One that went meanwhile is not there.
+        if let Some(names) = tree.children(&at)? {
+            left.extend(below(&path, names, depth + 1));
+            lines.push((depth, path, name));
+        }
+    }
+    if json {
+        let paths: Vec<&str> = lines.iter().map(|(_, path, _)| path.as_str()).collect();
+        return output::print_json(&json!({ "nodes": paths }));
+    }
+    let mut text = String::new();
+    for (depth, _, name) in &lines {
+        let _ = writeln!(text, "{:indent$}{}", "", one_line(name), indent = 2 * depth);
+    }
+    output::print(&text)
+}
+
+/// Children, the first of them last, since they are taken from the end.
+fn below(path: &str, names: Vec<String>, depth: usize) -> Vec<(usize, String, String)> {
+    let above = path.trim_end_matches('/');
+    names.into_iter().rev().map(|name| (depth, format!("{above}/{name}"), name)).collect()
+}
+
+/// What a node holds, for whoever looks.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Decoded {
+    value: Value,
+    /// What is special about it.
+    remark: Option<String>,
+}
+
+impl Decoded {
+    fn text(&self) -> String {
+        let remark = self.remark.as_ref().map_or_else(String::new, |remark| format!("note: {remark}\n"));
+        format!("{remark}{:#}\n", self.value)
+    }
+}
+
+/// Decodes what a node holds. Secrets are shown only to who asks for them.
+pub(crate) fn decoded(root: &Root, path: &ZnodePath, data: &[u8], secrets: bool) -> Decoded {
+    let Some(node) = root.node(path.as_str()) else {
+        return Decoded { value: raw(data), remark: Some("this is none of Storm's nodes; its bytes are shown".into()) };
+    };
+    if is_secret(&node) && !secrets {
+        return Decoded { value: json!("(hidden)"), remark: Some("it holds secrets; --secrets shows them".into()) };
+    }
+    match render::node(&node, data) {
+        Ok(value) => Decoded { value, remark: None },
+        Err(error) => Decoded {
+            value: raw(data),
+            remark: Some(format!("it is not what lies there: {error}; its bytes are shown")),
+        },
+    }
+}
+
+fn is_secret(node: &Node) -> bool {
+    matches!(node, Node::Credentials { .. } | Node::SecretKey { .. })
+}
+
+/// Bytes as text if they are one, else as hexadecimal digits.
+fn raw(data: &[u8]) -> Value {
+    match std::str::from_utf8(data) {
+        Ok(text) => json!({ "text": text }),
+        Err(_) => {
+            let mut hex = String::with_capacity(2 * data.len());
+            for byte in data {
+                let _ = write!(hex, "{byte:02x}");
+            }
+            Value::Object(Map::from_iter([("hex".to_owned(), Value::String(hex))]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! `dev`: a whole cluster on this machine, for as long as the command runs.
+//!
+//! ZooKeeper, nimbus and supervisors are processes of their own, the daemons of this same program. Each ends with this one,
+//! whatever ends it; workers too. Everything listens on the loopback address alone, since nobody is asked who he is.
+//!
+//! Invariants: what was started is stopped, in the order that lets each say goodbye to the next: supervisors, their workers,
+//! nimbus, ZooKeeper. A child that ends is named and started again, with pauses that grow. Threading: one thread looks at all
+//! children; signals have theirs. Errors: a cluster that does not come up is a [`Failure`] with the last lines of whoever
+//! did not.
+
+mod child;
+mod folder;
+mod plan;
+mod zookeeper;
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ringstorm_caller::{ClientSettings, read};
+use ringstorm_daemon::Signals;
+use ringstorm_records::nimbus::GetClusterInfo;
+use ringstorm_records::payload::NimbusAddress;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use serde_json::{Value, json};
+
+use crate::command_line::{Common, Dev};
+use crate::failure::{Failure, Status};
+use crate::output;
+use child::Child;
+use folder::Folder;
+use plan::Plan;
+
+/// Between two looks at the children.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+/// How long the cluster may take to come up, on a machine that is busy with something else.
+const READY_LIMIT: Duration = Duration::from_secs(180);
+/// How long a child may take to end when it is asked to.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// How long workers may take to end when they are asked to.
+const WORKERS_END_LIMIT: Duration = Duration::from_secs(3);
+/// How long one question to nimbus may take.
+const QUESTION_LIMIT: Duration = Duration::from_secs(2);
+/// Names the process that a daemon ends with.
+const PARENT: &str = "RINGSTORM_DEV_PARENT";
+
+/// Brings a cluster up, and takes it down when it is asked to end.
+pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
+    if common.config.is_some() {
+        return Err(Failure::new(
+            "dev writes its own storm.yaml; give settings with -c, or --dir and edit the files there",
+        ));
+    }
+    let folder = Folder::make(arguments.dir.as_deref())?;
+    // Until the cluster is up, so that two that start at the same time do not find the same ports free.
+    let turn = folder::take_turn();
+    let plan = make_plan(arguments, folder.path())?;
+    plan.write(&common.settings)?;
+
+    let is_ending = Arc::new(AtomicBool::new(false));
+    let asked = is_ending.clone();
+    let signals = Signals::watch(move |_| asked.store(true, Ordering::Release));
+    let _signals = signals.map_err(|error| Failure::new(format!("signals cannot be watched: {error}")))?;
+
+    let mut cluster = Cluster { children: Vec::new(), plan, is_ending };
+    let sweeper = child::Sweeper::start(&cluster.plan, folder.is_temporary())?;
+    let result = cluster.run(common.json, turn);
+    let down = cluster.take_down();
+    sweeper.dismiss();
+    result.and(down).map(|()| Status::Done)
+}
+
+/// In a daemon that `dev` has started: ends with it.
+pub(crate) fn end_with_parent() {
+    let Some(parent) = std::env::var(PARENT).ok().and_then(|text| text.parse::<i32>().ok()) else { return };
+    let is_set = set_parent_process_death_signal(Some(Signal::TERM)).is_ok();
+    let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().get() == parent);
+    if is_set && !is_there {
+        // It has ended before the kernel was told.
+        std::process::exit(1);
+    }
+}
+
+fn make_plan(arguments: &Dev, folder: &Path) -> Result<Plan, Failure> {
+    let given = arguments.zookeeper.as_deref().map(plan::server).transpose()?;
+    if given.is_none() {
+        zookeeper::find().map_err(Failure::new)?;
+    }
+    Plan::new(folder, given, arguments.supervisors, is_free).ok_or_else(|| {
+        Failure::new(
+            "there are not enough free ports on this machine; end what uses them, or ask for fewer --supervisors",
+        )
+    })
+}
+
+/// Whether nobody listens on a port of this machine.
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
+}
+
+struct Cluster {
+    children: Vec<Child>,
+    plan: Plan,
+    is_ending: Arc<AtomicBool>,
+}
+
+impl Cluster {
+    fn run(&mut self, json: bool, turn: Option<File>) -> Result<(), Failure> {
+        if self.plan.has_own_zookeeper() {
+            let (command, arguments) = zookeeper::command(&self.plan).map_err(Failure::new)?;
+            self.start(Child::new("zookeeper", command, arguments, self.plan.output("zookeeper")))?;
+        }
+        let (plan, address) = (self.plan.clone(), self.plan.zookeeper_address());
+        if !self.wait_until("ZooKeeper", || {
+            if plan.has_own_zookeeper() { zookeeper::serves(&plan) } else { is_listening(&address) }
+        })? {
+            return Ok(());
+        }
+        let nimbus = self.plan.daemon("nimbus", "nimbus")?;
+        self.start(nimbus)?;
+        for number in 1..=self.plan.supervisors().len() {
+            let supervisor = self.plan.daemon("supervisor", &format!("supervisor-{number}"))?;
+            self.start(supervisor)?;
+        }
+        let (nimbus, count) = (self.plan.nimbus_address(), self.plan.supervisors().len());
+        if !self.wait_until("the cluster", || is_up(&nimbus, count))? {
+            return Ok(());
+        }
+        if json {
+            output::print_json(&self.plan.json())?;
+        } else {
+            output::print(&self.plan.text())?;
+        }
+        drop(turn);
+        while !self.is_ending.load(Ordering::Acquire) {
+            std::thread::sleep(LOOK_PERIOD);
+            self.look();
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, mut child: Child) -> Result<(), Failure> {
+        let started = child.start();
+        let name = child.name().to_owned();
+        self.children.push(child);
+        started.map_err(|error| Failure::new(format!("{name} cannot be started: {error}")))
+    }
+
+    /// Looks at the children until something is so; false if it is the end before.
+    fn wait_until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) -> Result<bool, Failure> {
+        let deadline = Instant::now() + READY_LIMIT;
+        while !is_so() {
+            if self.is_ending.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            if Instant::now() >= deadline {
+                let outputs: String = self.children.iter().map(Child::last_lines).collect();
+                return Err(Failure::new(format!(
+                    "{what} did not come up within {READY_LIMIT:?}; look at the output of whoever did not, below\n{outputs}"
+                )));
+            }
+            std::thread::sleep(LOOK_PERIOD);
+            self.look();
+        }
+        Ok(true)
+    }
+
+    /// Names children that ended, and starts them again when it is time.
+    fn look(&mut self) {
+        for child in &mut self.children {
+            if let Some(news) = child.look(Instant::now()) {
+                output::say(&news);
+            }
+        }
+    }
+
+    fn take_down(&mut self) -> Result<(), Failure> {
+        let mut left = 0;
+        let (supervisors, others): (Vec<&mut Child>, Vec<&mut Child>) =
+            self.children.iter_mut().partition(|child| child.name().starts_with("supervisor"));
+        if !supervisors.is_empty() {
+            output::say("taking the cluster down; Ctrl-C once more ends at once");
+        }
+        child::stop_all(supervisors, END_LIMIT);
+        for supervisor in self.plan.supervisors() {
+            left += ringstorm_supervisor_daemon::kill_workers(&supervisor.folder, WORKERS_END_LIMIT).left;
+        }
+        // Nimbus before ZooKeeper, which was started first.
+        for child in others.into_iter().rev() {
+            child::stop_all(vec![child], END_LIMIT);
+        }
+        if left > 0 {
+            return Err(Failure::new(format!("{left} workers could not be killed; look with ps")));
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody listens at `HOST:PORT`.
+fn is_listening(address: &str) -> bool {
+    let Ok(addresses) = std::net::ToSocketAddrs::to_socket_addrs(address) else { return false };
+    addresses.into_iter().any(|address: SocketAddr| TcpStream::connect_timeout(&address, QUESTION_LIMIT).is_ok())
+}
+
+/// Whether a nimbus leads and knows all supervisors.
+fn is_up(nimbus: &NimbusAddress, supervisors: usize) -> bool {
+    let mut settings = ClientSettings { seeds: vec![nimbus.clone()], retry_times: 0, ..ClientSettings::default() };
+    settings.timeouts.connect = QUESTION_LIMIT;
+    settings.timeouts.answer = QUESTION_LIMIT;
+    read(&settings, &GetClusterInfo {}).is_ok_and(|cluster| {
+        cluster.nimbuses.iter().any(|nimbus| nimbus.is_leader) && cluster.supervisors.len() >= supervisors
+    })
+}
+
+impl Plan {
+    /// A daemon of this program, with the file of its own.
+    fn daemon(&self, verb: &str, name: &str) -> Result<Child, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))?;
+        let conf = self.conf_file(name);
+        let arguments = vec!["--config".into(), conf.into(), verb.into()];
+        let mut child = Child::new(name, program, arguments, self.output(name));
+        child.set(PARENT, std::process::id().to_string());
+        Ok(child)
+    }
+
+    /// For programs, in one line.
+    fn json(&self) -> Value {
+        let supervisors: Vec<Value> = self
+            .supervisors()
+            .iter()
+            .map(|it| json!({ "ports": it.ports, "config": it.conf, "localDir": it.folder }))
+            .collect();
+        json!({
+            "ready": true,
+            "dir": self.folder(),
+            "config": self.conf_file("client"),
+            "zookeeper": self.zookeeper_address(),
+            "nimbus": format!("{}:{}", self.nimbus_address().host(), self.nimbus_address().port()),
+            "supervisors": supervisors,
+            "logs": self.logs(),
+        })
+    }
+
+    /// For people.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "The cluster is up.\n  ZooKeeper     {}\n  nimbus        {}:{}\n",
+            self.zookeeper_address(),
+            self.nimbus_address().host(),
+            self.nimbus_address().port(),
+        );
+        for (number, supervisor) in (1..).zip(self.supervisors()) {
+            let ports: Vec<String> = supervisor.ports.iter().map(u16::to_string).collect();
+            text.push_str(&format!("  supervisor {number}  slots {}\n", ports.join(" ")));
+        }
+        text.push_str(&format!(
+            "  everything in {}\n  logs in       {}\nIn another terminal:\n  export STORM_CONF_DIR={}\n  ringstorm cluster\n\
+             Ctrl-C takes it down.\n",
+            self.folder().display(),
+            self.logs().display(),
+            self.folder().display(),
+        ));
+        text
+    }
+}

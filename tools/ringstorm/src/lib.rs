@@ -1,0 +1,108 @@
+//! The command `ringstorm`: submit topologies, look at a cluster, run its daemons, bring up a whole one on this machine.
+//!
+//! - `command_line`: verbs and options, Storm's where it has them.
+//! - `commands`: what each does. Those that ask go through `asking` to a nimbus.
+//! - `check`: what a host and its configuration need, and what is wrong with it.
+//! - `dev`: a whole cluster on this machine, as processes of this one.
+//! - `table`, `output`: for people, for programs.
+//!
+//! Invariants: standard output has what was asked for and nothing else, all of it text for people or all of it JSON; what
+//! goes wrong is said on standard error, with what to do next; the exit code tells the truth (see `failure`).
+//! Threading: one thread, but for `dev` and the daemons. Errors: for whoever typed the command.
+#![forbid(unsafe_code)]
+
+mod asking;
+mod check;
+mod command_line;
+mod commands;
+mod dev;
+mod failure;
+mod output;
+mod table;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use ringstorm_conf::{Conf, ConfSources, Role};
+
+use command_line::{Command, CommandLine, Common};
+use failure::{Failure, Status};
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    run(std::env::args_os())
+}
+
+/// Runs a command line, program name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let line = match CommandLine::read(arguments) {
+        Ok(line) => line,
+        Err(error) => return refuse(&error).into(),
+    };
+    match do_command(&line.common, line.command) {
+        Ok(code) => code,
+        Err(failure) => {
+            output::say(&format!("error: {}", failure.text));
+            failure.code()
+        }
+    }
+}
+
+/// Help goes to standard output and counts as success; what is wrong goes to standard error.
+fn refuse(error: &clap::Error) -> Status {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(why) = command_line::not_here(verb)
+    {
+        output::say(&format!("error: Storm's command {verb} is not here: {why}"));
+        return Status::Usage;
+    }
+    // A closed output is nobody's fault.
+    let _ = error.print();
+    if error.use_stderr() { Status::Usage } else { Status::Done }
+}
+
+/// The configuration, with a remark for each reason for which something that was set has no effect.
+fn conf(common: &Common, role: Role) -> Result<Conf, Failure> {
+    let conf = Conf::find(&ConfSources::of_process(role, common.config.clone(), common.settings.clone()))?;
+    for note in conf.notes() {
+        output::say(&format!("note: {note}"));
+    }
+    Ok(conf)
+}
+
+fn do_command(common: &Common, command: Command) -> Result<ExitCode, Failure> {
+    let client = || conf(common, Role::Client);
+    let daemon = || conf(common, Role::Daemon);
+    let json = common.json;
+    let status = match command {
+        Command::Submit(arguments) => return commands::executable::submit(common, &arguments),
+        Command::Local(arguments) => return commands::executable::local(common, &arguments),
+        Command::List => commands::list::list(&client()?, json)?,
+        Command::Kill(arguments) => commands::changes::kill(&client()?, &arguments, json)?,
+        Command::Activate(arguments) => commands::changes::activate(&client()?, &arguments.name, json)?,
+        Command::Deactivate(arguments) => commands::changes::deactivate(&client()?, &arguments.name, json)?,
+        Command::Rebalance(arguments) => commands::changes::rebalance(&client()?, &arguments, &common.settings, json)?,
+        Command::Status(arguments) => commands::status::status(&client()?, &arguments.name, json)?,
+        Command::Cluster => commands::cluster::cluster(&client()?, json)?,
+        Command::GetErrors(arguments) => commands::errors::get_errors(&client()?, &arguments.name, json)?,
+        Command::Logs(arguments) => commands::logs::logs(&client()?, &arguments)?,
+        Command::SetLogLevel(arguments) => commands::log_levels::set_log_level(&client()?, &arguments, json)?,
+        Command::Localconfvalue(arguments) => commands::config::local_value(&client()?, &arguments.key, json)?,
+        Command::Remoteconfvalue(arguments) => commands::config::remote_value(&client()?, &arguments.key, json)?,
+        Command::Config(command_line::Config::Show { set }) => commands::config::show(&client()?, set, json)?,
+        Command::Zk(command) => commands::zk::zk(&client()?, &command, json)?,
+        Command::Check(arguments) => check::check(common, arguments.role, json)?,
+        Command::Dev(arguments) => dev::dev(common, &arguments)?,
+        Command::Nimbus => return commands::daemons::nimbus(&daemon()?),
+        Command::Supervisor(arguments) => match arguments.word {
+            None => return commands::daemons::supervisor(&daemon()?),
+            Some(word) => commands::daemons::tell_supervisor(&daemon()?, &word)?,
+        },
+        Command::KillWorkers => commands::kill_workers::kill_workers(&daemon()?, json)?,
+        Command::Version => commands::version(json)?,
+        Command::LogWriter(arguments) => commands::daemons::log_writer(&arguments)?,
+    };
+    Ok(status.into())
+}

@@ -1,0 +1,74 @@
+//! The configuration, as commands show and refuse it.
+
+use crate::{Terminal, text};
+
+#[test]
+fn every_value_is_shown_with_its_origin_and_no_secret() {
+    let terminal = Terminal::alone();
+    let path = terminal.write(".storm/storm.yaml", "ui.port: 1\nstorm.zookeeper.auth.payload: \"a:hunter2\"\n");
+    let output = terminal.types(&["config", "show"]);
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with(&format!("File: {}\n", path.display())), "{shown}");
+    let line = |key: &str| {
+        let line = shown.lines().find(|line| line.starts_with(key)).unwrap_or_else(|| panic!("{key}: {shown}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("nimbus.thrift.port "), "nimbus.thrift.port 6627 the defaults");
+    assert_eq!(line("storm.nimbus.retry.times "), "storm.nimbus.retry.times 0 the command line");
+    assert!(line("storm.zookeeper.auth.payload ").contains("\"(hidden)\""));
+    assert!(!shown.contains("hunter2"));
+    assert!(text(&output.stderr).starts_with("note: ui.port has no effect, because there is no web interface"));
+    let set = terminal.types(&["config", "show", "--set"]);
+    assert!(!text(&set.stdout).contains("the defaults"));
+}
+
+#[test]
+fn a_value_of_this_host_is_shown_as_storm_shows_it() {
+    let terminal = Terminal::alone();
+    assert_eq!(terminal.gets(&["localconfvalue", "nimbus.thrift.port"]), "nimbus.thrift.port: 6627\n");
+    assert_eq!(terminal.gets(&["localconfvalue", "storm.zookeeper.root"]), "storm.zookeeper.root: /storm\n");
+    assert_eq!(
+        terminal.gets(&["localconfvalue", "supervisor.slots.ports"]),
+        "supervisor.slots.ports: [6700,6701,6702,6703]\n"
+    );
+    assert_eq!(terminal.gets(&["localconfvalue", "no.such.key"]), "no.such.key: null\n");
+    assert_eq!(terminal.gets(&["localconfvalue", "a.b", "--json"]), "{\"key\":\"a.b\",\"value\":null}\n");
+}
+
+#[test]
+fn a_broken_file_costs_each_command_one_error() {
+    let terminal = Terminal::alone();
+    let path = terminal.write(".storm/storm.yaml", "nimbus.seeds: [\"a\"\n");
+    for words in [&["list"][..], &["config", "show"], &["localconfvalue", "a"], &["kill", "a"]] {
+        let (code, said) = terminal.fails(words);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.starts_with(&format!("error: {}, line ", path.display())), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    terminal.write(".storm/storm.yaml", "nimbus.seed: [\"a\"]\n");
+    assert!(terminal.fails(&["list"]).1.contains("did you mean \"nimbus.seeds\"?"));
+}
+
+#[test]
+fn the_version_is_shown() {
+    let terminal = Terminal::alone();
+    assert!(terminal.gets(&["version"]).contains("Apache Storm 2.8.2"));
+    assert!(terminal.gets(&["version", "--json"]).starts_with("{\"version\":\"2.8.2-ringstorm."));
+}
+
+#[test]
+fn logs_of_this_host_are_shown() {
+    let terminal = Terminal::alone();
+    terminal.write("logs/workers-artifacts/words-1-100/6700/worker.log", "one\ntwo\n");
+    let shown = terminal.gets(&["logs", "words", "-n", "1"]);
+    assert!(shown.ends_with("words-1-100/6700/worker.log <==\ntwo\n"), "{shown}");
+    let (code, said) = terminal.fails(&["logs", "nobody"]);
+    assert_eq!((code, said.contains("no worker of a topology nobody has run on this host")), (1, true), "{said}");
+}
+
+#[test]
+fn a_supervisor_that_does_not_run_cannot_be_told() {
+    let (code, said) = Terminal::alone().fails(&["supervisor", "out-of-service"]);
+    assert_eq!((code, said.contains("look whether it runs")), (1, true), "{said}");
+    assert!(Terminal::alone().gets(&["kill_workers"]).starts_with("no worker runs below "));
+}
