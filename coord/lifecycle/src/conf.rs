@@ -5,8 +5,8 @@
 //! daemon's with the topology's on top, after [`normalize_conf`]; [`submission`](crate::submission) has the order.
 //!
 //! A key whose value is null counts as not set when it is read, and is kept when it is stored, as in Storm. One key is
-//! Ringstorm's: [`WORKER_SECRET`], by which workers of a topology know each other; who reads a configuration from nimbus
-//! is shown [`redacted`].
+//! Ringstorm's: [`WORKER_SECRET`], by which workers of a topology know each other. Who reads a configuration from nimbus
+//! is shown it without secrets ([`redacted`]).
 //!
 //! Errors: a [`Refusal`] that says which configuration, which key and what is wrong; values of keys that hold secrets are
 //! not shown.
@@ -104,15 +104,25 @@ pub fn of_component(id: &str, common: &ComponentCommon) -> Result<Conf, Refusal>
     parse(common.json_conf.as_deref().unwrap_or_default(), &format!("The configuration of component [{id}]"))
 }
 
-/// The configuration as it is shown to whoever asks nimbus: without the secret of the workers. Everything else is shown
-/// as in Storm, whose clients make use of it.
+/// Keys whose names look like those of secrets and which hold none: Storm's clients make use of them.
+const NOT_SECRET: [&str; 3] =
+    ["topology.auto-credentials", "task.credentials.poll.secs", "storm.worker.token.life.time.hours"];
+
+/// The configuration as it is shown to whoever asks nimbus: without secrets, also where they stand in maps. Everything else
+/// is shown as in Storm, whose clients make use of it; so is a secret that is not set or empty.
 #[must_use]
 pub fn redacted(conf: &Conf) -> Conf {
-    let mut conf = conf.clone();
-    if let Some(value) = conf.get_mut(WORKER_SECRET) {
-        *value = HIDDEN.into();
+    conf.iter().map(|(key, value)| (key.clone(), redacted_value(key, value))).collect()
+}
+
+fn redacted_value(key: &str, value: &Value) -> Value {
+    let is_secret = ringstorm_types::config::is_secret(key) && !NOT_SECRET.contains(&key);
+    match value {
+        _ if is_secret && *value != Value::Null && *value != "" => HIDDEN.into(),
+        Value::Object(map) => Value::Object(redacted(map)),
+        Value::Array(list) => list.iter().map(|value| redacted_value("", value)).collect(),
+        other => other.clone(),
     }
-    conf
 }
 
 /// A value as messages show it: short, and not at all if its key holds a secret.

@@ -108,6 +108,13 @@ pub enum LeftAlone {
     VersionsUsedUp(i64),
 }
 
+impl LeftAlone {
+    /// Whether a later round may place it: somebody mends what cannot be read.
+    pub fn may_pass(&self) -> bool {
+        !matches!(self, Self::Killed | Self::NoBase)
+    }
+}
+
 impl fmt::Display for LeftAlone {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -169,6 +169,8 @@ pub enum SupervisorEffect {
         incarnation: u64,
         /// How.
         how: StopHow,
+        /// Why.
+        why: StopReason,
     },
     /// Fetches a topology's code.
     FetchCode {
@@ -219,6 +221,23 @@ pub enum StopHow {
     Kill,
 }
 
+/// Why a worker is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Its slot is to run something else, or nothing.
+    AssignmentChanged,
+    /// What it runs is not what the cluster has any more.
+    CodeChanged,
+    /// It has not come up in time.
+    NotUp,
+    /// It was not heard for too long.
+    Silent,
+    /// Its peers know of a newer process in its slot.
+    Superseded,
+    /// It is not the process of its slot.
+    Stray,
+}
+
 impl ProcessEvent {
     /// The process that it is of: port and incarnation.
     pub fn process(&self) -> (u16, u64) {
@@ -240,6 +259,19 @@ impl fmt::Display for StartFailure {
             Self::ResourcesExhausted => "the host has no memory, files or processes left",
             Self::AddressUnusable => "its address cannot be used",
             Self::Other => "it could not be started",
+        })
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::AssignmentChanged => "its slot is to run something else, or nothing",
+            Self::CodeChanged => "the topology's code or configuration changed",
+            Self::NotUp => "it did not come up in time",
+            Self::Silent => "it did not beat in time",
+            Self::Superseded => "its peers know of a newer process in its slot",
+            Self::Stray => "it is not the process of its slot",
         })
     }
 }

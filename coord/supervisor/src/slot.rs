@@ -29,7 +29,7 @@ pub use exchange::{SlotAction, SlotInput, Surroundings};
 pub use process::Process;
 pub use state::{Reason, State, Vacancy, Wanted};
 
-use crate::events::{Exit, ProcessEvent, StartFailure, StopHow};
+use crate::events::{Exit, ProcessEvent, StartFailure, StopHow, StopReason};
 use crate::local_state::{INCARNATION_MAX, RunningWorker, SlotState};
 use crate::plants::Plant;
 use crate::settings::Settings;
@@ -226,7 +226,7 @@ impl Slot {
         if around.may_act && matches!(self.state, State::Starting(_) | State::Running(_)) {
             let line = format!("peers know of incarnation {newest}; it is started again with a higher one");
             self.note(&line, actions);
-            self.stop(around, Reason::Relaunch, StopHow::Kill, actions);
+            self.stop(around, StopReason::Superseded, StopHow::Kill, actions);
         }
     }
 
@@ -299,18 +299,18 @@ impl Slot {
                 let is_outdated = process.is_outdated();
                 let late = process.lateness(now, around.settings);
                 if !is_wanted {
-                    self.stop(around, Reason::AssignmentChanged, StopHow::Ask, actions);
+                    self.stop(around, StopReason::AssignmentChanged, StopHow::Ask, actions);
                 } else if is_outdated {
-                    self.stop(around, Reason::CodeChanged, StopHow::Ask, actions);
-                } else if let Some(late) = late {
+                    self.stop(around, StopReason::CodeChanged, StopHow::Ask, actions);
+                } else if let Some((why, late)) = late {
                     self.note(&late, actions);
-                    self.stop(around, Reason::Relaunch, StopHow::Kill, actions);
+                    self.stop(around, why, StopHow::Kill, actions);
                 }
             }
             State::Stopping { process, stopping, .. } => {
                 let incarnation = process.incarnation();
                 if let Some(how) = stopping.step(now, around.settings) {
-                    actions.push(SlotAction::Stop { incarnation, how });
+                    actions.push(SlotAction::Stop { incarnation, how, why: stopping.why() });
                 }
                 if stopping.is_stuck(now, around.settings) && self.withdrawal.process_is_stuck() {
                     self.note("does not die although it was killed; its slot is withdrawn until it does", actions);
@@ -363,11 +363,16 @@ impl Slot {
         self.last_incarnation.max(wall).saturating_add(1)
     }
 
-    fn stop(&mut self, around: Surroundings<'_>, reason: Reason, how: StopHow, actions: &mut Vec<SlotAction>) {
+    fn stop(&mut self, around: Surroundings<'_>, why: StopReason, how: StopHow, actions: &mut Vec<SlotAction>) {
+        let reason = match why {
+            StopReason::AssignmentChanged | StopReason::Stray => Reason::AssignmentChanged,
+            StopReason::CodeChanged => Reason::CodeChanged,
+            StopReason::NotUp | StopReason::Silent | StopReason::Superseded => Reason::Relaunch,
+        };
         self.state = match std::mem::replace(&mut self.state, State::Vacant(Vacancy::Empty)) {
             State::Starting(process) | State::Running(process) => {
-                actions.push(SlotAction::Stop { incarnation: process.incarnation(), how });
-                let stopping = Stopping::begin(around.now.moment, around.settings);
+                actions.push(SlotAction::Stop { incarnation: process.incarnation(), how, why });
+                let stopping = Stopping::begin(around.now.moment, around.settings, why);
                 State::Stopping { process, reason, stopping }
             }
             other => other,

@@ -2,20 +2,21 @@
 
 use ringstorm_control::time::Moment;
 
-use crate::events::StopHow;
+use crate::events::{StopHow, StopReason};
 use crate::settings::Settings;
 
 /// A process that is being ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopping {
+    why: StopReason,
     since: Moment,
     next: Moment,
 }
 
 impl Stopping {
     /// The first word has just been said.
-    pub(crate) fn begin(now: Moment, settings: &Settings) -> Self {
-        Self { since: now, next: now + settings.worker_shutdown_sleep }
+    pub(crate) fn begin(now: Moment, settings: &Settings, why: StopReason) -> Self {
+        Self { why, since: now, next: now + settings.worker_shutdown_sleep }
     }
 
     /// The next word, when it is due.
@@ -25,6 +26,11 @@ impl Stopping {
         }
         self.next = now + settings.worker_shutdown_sleep;
         Some(StopHow::Kill)
+    }
+
+    /// Why.
+    pub(crate) fn why(&self) -> StopReason {
+        self.why
     }
 
     /// When the next word is due.

@@ -159,6 +159,16 @@ impl WorkerControl {
         self.over
     }
 
+    /// Whether it ends and has said so to the tree, as far as it wants to. What it asks of the tree then is done.
+    pub fn has_taken_leave(&self) -> bool {
+        self.over.is_some() && !self.says_farewell && self.talks.tags().all(|topic| !matches!(topic, Topic::Farewell))
+    }
+
+    /// How many errors of components wait to be written.
+    pub fn unwritten_errors(&self) -> usize {
+        self.errors.waiting_count()
+    }
+
     fn own_number(&self) -> u64 {
         slot_number(&self.identity.slot)
     }
@@ -197,6 +207,11 @@ impl WorkerControl {
         match event {
             PeerEvent::Offered { peer, version } => {
                 effects.extend(self.judge(now, peer, version));
+            }
+            PeerEvent::Ahead { version } => {
+                if self.generations.hear_of_version(version) {
+                    self.looks.ask(now.moment, true);
+                }
             }
             // It may have been moved.
             PeerEvent::Lost { .. } => self.looks.ask_sparingly(now, &self.settings),

@@ -73,6 +73,11 @@ pub enum PeerEvent {
         /// The version of the assignment that it runs.
         version: i64,
     },
+    /// Somebody runs by an assignment of this version.
+    Ahead {
+        /// The version.
+        version: i64,
+    },
     /// A connection is lost.
     Lost {
         /// To whom it was.
@@ -96,8 +101,8 @@ pub enum WorkerEffect {
     Assign(Box<Assignment>),
     /// Spouts are asked for tuples from now on, or are not.
     SetActive(bool),
-    /// Spouts take nothing new but replay what fails, and what is under way is finished, for at most this long; then
-    /// they are not asked any more. [`Self::SetActive`] ends it.
+    /// Spouts are asked for as many tuples as messages fail, so that they replay and take nothing new, and what is under
+    /// way is finished, for at most this long; then they are not asked any more. [`Self::SetActive`] ends it.
     Drain {
         /// How long.
         limit: Duration,

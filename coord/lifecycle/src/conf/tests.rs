@@ -58,6 +58,17 @@ fn a_secret_is_neither_in_messages_nor_in_what_is_read() {
     assert!(!int(&conf(json!({"my.password": "12345x"})), "my.password").unwrap_err().to_string().contains("12345"));
     assert_eq!(redacted(&secret), conf(json!({WORKER_SECRET: "(hidden)"})));
     assert_eq!(redacted(&Conf::new()), Conf::new());
+    let all = json!({
+        "db.password": 7, "api.token": ["a"], "storm.zookeeper.auth.payload": null, "drpc.https.keystore.password": "", "topology.workers": 2,
+        "topology.auto-credentials": ["A"], "storm.worker.token.life.time.hours": 24,
+        "kafka": [{"sasl.password": "x", "servers": ["a"]}],
+    });
+    let shown = json!({
+        "db.password": "(hidden)", "api.token": "(hidden)", "storm.zookeeper.auth.payload": null, "drpc.https.keystore.password": "", "topology.workers": 2,
+        "topology.auto-credentials": ["A"], "storm.worker.token.life.time.hours": 24,
+        "kafka": [{"sasl.password": "(hidden)", "servers": ["a"]}],
+    });
+    assert_eq!(redacted(&conf(all)), conf(shown));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs `tests/java/StormOracle.java` with Storm's classes beside it.
+//! Runs a program of `tests/java`, such as `StormOracle.java`, with Storm's classes beside it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,8 +19,16 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// # Panics
 /// When it must be asked and cannot, and when Storm's classes refuse something.
 pub(crate) fn oracle(requests: &[String]) -> Option<Vec<String>> {
+    oracle_of("StormOracle.java", requests)
+}
+
+/// As [`oracle`], by another program in the same folder.
+///
+/// # Panics
+/// As [`oracle`].
+pub(crate) fn oracle_of(program: &str, requests: &[String]) -> Option<Vec<String>> {
     let class_path = class_path()?;
-    let program = folder().join("StormOracle.java");
+    let program = folder().join(program);
     let mut command = Command::new("java");
     command.arg("-Xmx256m").arg("-cp").arg(class_path).arg(program);
     let input = requests.iter().map(|request| format!("{request}\n")).collect();
@@ -79,7 +87,9 @@ fn find_class_path() -> Result<String, String> {
         return Err("java is there without its compiler; install a development kit of Java 17 or later".into());
     }
     // A former run may have found out already.
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!(env!("CARGO_PKG_NAME"), "-storm-2.8.2-class-path"));
+    let oracle: String = super::ORACLE.chars().filter(|letter| letter.is_alphanumeric()).collect();
+    let cache = format!("{}-{oracle}-storm-2.8.2-class-path", env!("CARGO_PKG_NAME"));
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(cache);
     let is_whole = |found: &str| !found.is_empty() && found.split(':').all(|jar| Path::new(jar).is_file());
     if let Some(found) = fs::read_to_string(&cache).ok().filter(|found| is_whole(found.trim())) {
         return Ok(found.trim().to_owned());

@@ -77,7 +77,7 @@ fn owner(of: &Scheduled<'_>) -> Option<String> {
 fn resources_of(of: &Scheduled<'_>, executors: &[ExecutorId]) -> WorkerResources {
     let each = executors.iter().map(|executor| {
         let component = of.executors.components.get(executor);
-        component.and_then(|component| of.executors.resources.get(component)).copied().unwrap_or_default()
+        component.and_then(|component| of.executors.resources.get(component)).cloned().unwrap_or_default()
     });
     Resources::of_worker(each)
 }

@@ -1,6 +1,6 @@
 //! Situations that are rare, one at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringstorm_records::records::{Assignment, NodeInfo};
 use ringstorm_records::znode::NodeName;
@@ -229,7 +229,7 @@ fn what_beats_without_a_supervisor_stays_also_when_the_rest_must_be_dealt_anew()
 #[test]
 fn resources_are_the_sum_over_the_executors_of_a_worker() {
     let mut world = World::new(&[(1, 1)], &[(1, 3)]);
-    let heavy = Resources { on_heap_mb: 200.0, off_heap_mb: 10.0, cpu_percent: 55.5 };
+    let heavy = Resources { on_heap_mb: 200.0, off_heap_mb: 10.0, cpu_percent: 55.5, generic: BTreeMap::new() };
     of(&mut world, 0).executors.resources = [(ComponentId::from_static("bolt"), heavy)].into();
     next(&mut world, 10);
     let resources = stored(&world, 0).worker_resources.values().next().unwrap();

@@ -125,6 +125,15 @@ impl Tree {
         Ok(Reading::decode(data(&path, answer(&path, read))?, payload::decode))
     }
 
+    /// Whatever was written before, by whomever, is seen by what is read in this session afterwards.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn catch_up(&self) -> Result<(), Trouble> {
+        let path = self.path(&Node::Root {});
+        answer(&path, self.asker.ask(Operation::Sync { path: path.clone() }).await).map(drop)
+    }
+
     /// The nodes below one, as far as the tree knows such nodes.
     ///
     /// # Errors
@@ -149,19 +158,46 @@ impl Tree {
     /// [`Trouble`].
     pub async fn records<R: Record>(&self, below: &Node, watch: bool) -> Result<Listing<(Node, R, Stat)>, Trouble> {
         let nodes = self.nodes(below, watch).await?;
-        let paths: Vec<_> = nodes.found.iter().map(|node| self.path(node)).collect();
+        let mut records = self.records_of(nodes.found).await?;
+        records.skipped.extend(nodes.skipped);
+        Ok(records)
+    }
+
+    /// The records of these nodes; those that are not there are left out.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn records_of<R: Record>(&self, nodes: Vec<Node>) -> Result<Listing<(Node, R, Stat)>, Trouble> {
+        let paths: Vec<_> = nodes.iter().map(|node| self.path(node)).collect();
         let gets = paths.iter().map(|path| Operation::Get { path: path.clone(), watch: false }).collect();
         let outcomes = self.ask_many(gets).await;
-        let mut listing = Listing { found: Vec::new(), skipped: nodes.skipped };
-        for ((node, path), outcome) in nodes.found.into_iter().zip(paths).zip(outcomes) {
+        let mut listing = Listing::default();
+        for ((node, path), outcome) in nodes.into_iter().zip(paths).zip(outcomes) {
             match Reading::decode(data(&path, answer(&path, outcome))?, payload::decode) {
                 Reading::Found { value, stat } => listing.found.push((node, value, stat)),
                 Reading::Garbage { why, .. } => listing.skip(path, why),
-                // It went between the two reads.
+                // It went between two reads.
                 Reading::Absent => {}
             }
         }
         Ok(listing)
+    }
+
+    /// How many children each of these nodes has; none for one that is not there.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn child_counts(&self, nodes: &[Node]) -> Result<Vec<usize>, Trouble> {
+        let paths: Vec<_> = nodes.iter().map(|node| self.path(node)).collect();
+        let asked = paths.iter().map(|path| Operation::Exists { path: path.clone(), watch: false }).collect();
+        let mut counts = Vec::with_capacity(paths.len());
+        for (path, outcome) in paths.iter().zip(self.ask_many(asked).await) {
+            match answer(path, outcome)? {
+                Answer::Exists(stat) => counts.push(stat.map_or(0, |stat| stat.child_count)),
+                other => return Err(Trouble::odd(path, &other)),
+            }
+        }
+        Ok(counts)
     }
 
     /// Any number of operations, with their outcomes in their order.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringstorm_control::time::{Moment, Now};
 
 use super::state::Wanted;
-use crate::events::{ProcessEvent, StopHow, WorkerTimeouts};
+use crate::events::{ProcessEvent, StopHow, StopReason, WorkerTimeouts};
 use crate::plants::Plants;
 use crate::settings::Settings;
 use crate::share::Share;
@@ -41,6 +41,8 @@ pub enum SlotAction {
         incarnation: u64,
         /// How.
         how: StopHow,
+        /// Why.
+        why: StopReason,
     },
     /// A line for operators.
     Note(String),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 
-use crate::events::WorkerTimeouts;
+use crate::events::{StopReason, WorkerTimeouts};
 use crate::settings::Settings;
 use crate::share::Share;
 
@@ -97,12 +97,19 @@ impl Process {
     }
 
     /// What it should have done by now and has not.
-    pub(super) fn lateness(&self, now: Moment, settings: &Settings) -> Option<String> {
-        let (deadline, what, limit) = match self.up {
-            None => (self.start_deadline(settings), "has not come up for", self.start_timeout(settings)),
-            Some(_) => (self.silence_deadline(settings), "has not been heard for", self.worker_timeout(settings)),
+    pub(super) fn lateness(&self, now: Moment, settings: &Settings) -> Option<(StopReason, String)> {
+        let (deadline, why, what, limit) = match self.up {
+            None => {
+                let limit = self.start_timeout(settings);
+                (self.start_deadline(settings), StopReason::NotUp, "has not come up for", limit)
+            }
+            Some(_) => {
+                let limit = self.worker_timeout(settings);
+                (self.silence_deadline(settings), StopReason::Silent, "has not been heard for", limit)
+            }
         };
-        (deadline <= now).then(|| format!("{what} {} s; it is killed and started again", limit.as_secs()))
+        let line = || format!("{what} {} s; it is killed and started again", limit.as_secs());
+        (deadline <= now).then(|| (why, line()))
     }
 
     fn start_timeout(&self, settings: &Settings) -> Duration {

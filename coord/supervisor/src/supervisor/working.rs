@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringstorm_control::time::{Moment, Now};
 
 use super::{Standing, Supervisor};
-use crate::events::{CodeEvent, ProcessEvent, StartWorker, StopHow, SupervisorEffect};
+use crate::events::{CodeEvent, ProcessEvent, StartWorker, StopHow, StopReason, SupervisorEffect};
 use crate::local_state::{LocalState, SlotState};
 use crate::slot::{Slot, SlotAction, SlotInput, Surroundings, Wanted};
 use crate::stopping::Stopping;
@@ -107,7 +107,9 @@ impl Supervisor {
         for action in slot.handle(around, input) {
             effects.push(match action {
                 SlotAction::Note(line) => SupervisorEffect::Note(line),
-                SlotAction::Stop { incarnation, how } => SupervisorEffect::StopWorker { port, incarnation, how },
+                SlotAction::Stop { incarnation, how, why } => {
+                    SupervisorEffect::StopWorker { port, incarnation, how, why }
+                }
                 SlotAction::Start { incarnation, share } => {
                     let assigned = self.assignments.ours().get(&share.topology);
                     SupervisorEffect::StartWorker(StartWorker {
@@ -129,7 +131,7 @@ impl Supervisor {
             let (port, incarnation) = (*port, *incarnation);
             let how = match stopping {
                 None => {
-                    *stopping = Some(Stopping::begin(now.moment, &self.settings));
+                    *stopping = Some(Stopping::begin(now.moment, &self.settings, StopReason::Stray));
                     let line = format!(
                         "port {port}: a worker (incarnation {incarnation}) runs that is not the one of its slot; it is \
                          stopped"
@@ -139,7 +141,8 @@ impl Supervisor {
                 }
                 Some(stopping) => stopping.step(now.moment, &self.settings),
             };
-            effects.extend(how.map(|how| SupervisorEffect::StopWorker { port, incarnation, how }));
+            let why = StopReason::Stray;
+            effects.extend(how.map(|how| SupervisorEffect::StopWorker { port, incarnation, how, why }));
         }
     }
 

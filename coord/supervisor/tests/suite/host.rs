@@ -226,7 +226,7 @@ impl Host {
                     self.disk = LocalState::from_text(&state.to_text()).unwrap();
                 }
                 SupervisorEffect::StartWorker(worker) => self.start(worker),
-                SupervisorEffect::StopWorker { port, incarnation, how } => self.stop(port, incarnation, how),
+                SupervisorEffect::StopWorker { port, incarnation, how, .. } => self.stop(port, incarnation, how),
                 SupervisorEffect::FetchCode { topology } => {
                     self.fetched.push(topology.clone());
                     let event = if self.missing_code.contains(&topology) {

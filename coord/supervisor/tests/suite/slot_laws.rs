@@ -126,7 +126,7 @@ impl Runner {
                     self.all.push(incarnation);
                     self.live = Some((incarnation, share, None));
                 }
-                SlotAction::Stop { incarnation, how } => {
+                SlotAction::Stop { incarnation, how, .. } => {
                     assert!(self.may_act);
                     let live = self.live.as_mut().expect("only what lives is stopped");
                     assert_eq!(live.0, incarnation);

@@ -85,6 +85,10 @@ impl Errors {
         line
     }
 
+    pub(super) fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The pause after a trouble is over: there is a new connection.
     pub(super) fn ask(&mut self, now: Now) {
         self.due = self.due.min(now.moment);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ringstorm_control::machine::Machine;
 use ringstorm_control::time::Moment;
 use ringstorm_records::records::{ClusterWorkerHeartbeat, ExecutorInfo, ExecutorSpecificStats};
 use ringstorm_records::znode::Node;
 use ringstorm_store::memory::Loss;
-use ringstorm_worker::CoresEvent;
+use ringstorm_worker::{CoresEvent, WorkerInput};
 
 use crate::rig::{Rig, peer, slot, topology};
 
@@ -124,4 +125,15 @@ fn a_beat_says_which_assignment_runs_or_the_newest_one_if_the_tree_was_set_back(
     rig.assign(10, &[("alpha", &[1, 4]), ("beta", &[2, 3])]);
     rig.work(3);
     assert_eq!(said(&rig), Some(10));
+}
+
+#[test]
+fn whoever_ends_has_taken_leave_when_its_beat_is_gone() {
+    let mut rig = Rig::running();
+    assert!(!rig.control.has_taken_leave());
+    let effects = rig.control.handle(rig.now(), WorkerInput::End);
+    assert!(!rig.control.has_taken_leave(), "it is asked for and not done: {effects:?}");
+    let mut rig = Rig::running();
+    rig.tell(WorkerInput::End);
+    assert!(rig.control.has_taken_leave());
 }

@@ -37,6 +37,7 @@ fn an_error_is_written_with_its_place_and_time() {
         port: Some(6700),
     };
     assert_eq!(last(&rig, "count"), expected);
+    assert_eq!(rig.control.unwritten_errors(), 0);
     assert!(rig.notes().iter().any(|note| note.contains("no such word")));
 }
 

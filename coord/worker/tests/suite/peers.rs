@@ -101,3 +101,17 @@ fn a_lost_connection_is_a_reason_to_look() {
     rig.tell(WorkerInput::Peer(PeerEvent::Lost { peer: peer("beta", 50) }));
     assert_eq!(rig.told(), ["assign 8"]);
 }
+
+#[test]
+fn an_assignment_that_somebody_runs_by_is_looked_for_and_none_before_it_is_taken() {
+    let mut rig = Rig::running();
+    rig.taken();
+    rig.tell(WorkerInput::Peer(PeerEvent::Ahead { version: 9 }));
+    assert_eq!(rig.control.generations().newest_version(), 9);
+    rig.assign(8, &[("alpha", &[1, 4]), ("gamma", &[2, 3])]);
+    rig.settle();
+    assert!(rig.told().is_empty(), "it was set back");
+    rig.assign(9, &[("alpha", &[1, 4]), ("gamma", &[2, 3])]);
+    rig.settle();
+    assert_eq!(rig.told(), ["assign 9"]);
+}
