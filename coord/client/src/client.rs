@@ -113,6 +113,16 @@ impl Client {
         }
     }
 
+    /// Ends the request, since the file of the submission cannot be sent, now or later; `why` says so. What the request
+    /// has come to: nothing, unless an earlier call is in doubt. Nothing follows.
+    pub fn end_without_file(&mut self, why: String) -> ClientError {
+        self.step = Step::Over;
+        match self.doubt.take() {
+            Some(doubt) => ClientError::InDoubt(format!("{doubt}; then {why}")),
+            None => ClientError::File(why),
+        }
+    }
+
     /// The next call: who is asked, what for.
     fn next(&self) -> (NimbusAddress, Purpose) {
         let seed = self.settings.seeds[self.seed % self.settings.seeds.len()].clone();
@@ -275,7 +285,17 @@ impl Client {
                 self.target.is_looked_at = false;
                 self.go_on()
             }
-            refusal => vec![self.finish(Err(ClientError::Refused(refusal)))],
+            // A name that is alive by another submission says nothing of what this one made, and somebody has killed
+            // since.
+            refusal => {
+                let error = match (refusal, self.doubt.take()) {
+                    (Refusal::AlreadyAlive(why), Some(doubt)) => {
+                        ClientError::InDoubt(format!("{doubt}; then {why}, by another submission"))
+                    }
+                    (refusal, _) => ClientError::Refused(refusal),
+                };
+                vec![self.finish(Err(error))]
+            }
         }
     }
 
@@ -329,7 +349,9 @@ impl Machine for Client {
 }
 
 fn is_for_the_leader(request: &Request) -> bool {
-    matches!(request, Request::Submit(_)) || named(request).is_some()
+    // What is only set comes to the same when it is set again: no look is needed.
+    let is_set = matches!(request, Request::SetLogConfig { .. } | Request::SetCredentials { .. });
+    matches!(request, Request::Submit(_)) || is_set || named(request).is_some()
 }
 
 /// Whether asking somebody else brings nothing else.

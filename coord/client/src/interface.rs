@@ -122,15 +122,16 @@ pub enum ClientError {
     /// The configuration of a submission is no JSON object. Nothing was sent.
     #[error("the configuration of the topology is no JSON object: {0}")]
     Conf(String),
+    /// The file of a submission cannot be sent as it is. Nothing was done. With the reason.
+    #[error("nothing was submitted: {0}")]
+    File(String),
     /// There is nobody to ask.
     #[error("there is no nimbus to ask; set nimbus.seeds")]
     NoSeeds,
     /// Nobody did it, however often it was tried. Nothing was done.
     #[error("nothing was done, and it is not tried any more: {0}; look at nimbus.seeds, and whether a nimbus leads")]
     GivenUp(String),
-    /// It was sent, no answer came, and nobody could be asked since then.
-    #[error(
-        "whether it was done is not known, and nobody could be asked since: {0}; look before it is asked for again"
-    )]
+    /// It was sent, no answer came, and nothing that was found since then says what became of it.
+    #[error("whether it was done is not known: {0}; look before it is asked for again")]
     InDoubt(String),
 }

@@ -1,7 +1,7 @@
 //! A client of a cluster, as a state machine: one request, until it is known what became of it or trying makes no sense
 //! any more.
 //!
-//! - [`settings`]: whom it asks, and how often.
+//! - [`settings`]: whom it asks, how often, and how long it waits.
 //! - [`interface`]: what the machine is told, what it wants done, what comes of a request.
 //! - [`client`]: the machine.
 //!
@@ -19,4 +19,4 @@ pub mod settings;
 
 pub use client::Client;
 pub use interface::{CallId, CallOutcome, ClientEffect, ClientError, ClientInput, Finding, Success};
-pub use settings::ClientSettings;
+pub use settings::{ClientSettings, Timeouts};

@@ -1,4 +1,6 @@
-//! Whom a client asks, and how often.
+//! Whom a client asks, how often, and how long it waits.
+//!
+//! The machine itself makes no calls: [`Timeouts`] and [`ClientSettings::call_bytes_max`] are for whoever makes them.
 //!
 //! Threading: plain data. Errors: none.
 
@@ -6,6 +8,26 @@ use std::time::Duration;
 
 use ringstorm_control::pause::pause;
 use ringstorm_records::payload::NimbusAddress;
+use ringstorm_records::thrift::frame::SERVER_BYTES_MAX;
+
+/// How long the parts of a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection, the look-up of the name included.
+    pub connect: Duration,
+    /// Until the whole call is handed to the kernel.
+    pub send: Duration,
+    /// From then until the whole answer is there (`storm.thrift.socket.timeout.ms`, where it is set).
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    /// 10 s, 30 s and 90 s. Storm waits 600 s for an answer; a nimbus of ours says after 60 s at the latest that it does not
+    /// know.
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), send: Duration::from_secs(30), answer: Duration::from_secs(90) }
+    }
+}
 
 /// What can be set. Defaults are Storm's where it has the key.
 #[derive(Clone, Debug)]
@@ -18,6 +40,10 @@ pub struct ClientSettings {
     pub retry_interval: Duration,
     /// The longest pause (`storm.nimbus.retry.intervalceiling.millis`).
     pub retry_interval_max: Duration,
+    /// How long each call may take.
+    pub timeouts: Timeouts,
+    /// The longest call that a nimbus takes, in bytes (`nimbus.thrift.max_buffer_size`).
+    pub call_bytes_max: usize,
 }
 
 impl Default for ClientSettings {
@@ -28,13 +54,15 @@ impl Default for ClientSettings {
             retry_times: 5,
             retry_interval: Duration::from_secs(2),
             retry_interval_max: Duration::from_secs(60),
+            timeouts: Timeouts::default(),
+            call_bytes_max: SERVER_BYTES_MAX,
         }
     }
 }
 
 impl ClientSettings {
     /// The pause after so many others.
-    pub(crate) fn pause(&self, pauses: u32) -> Duration {
+    pub fn pause(&self, pauses: u32) -> Duration {
         pause(self.retry_interval, self.retry_interval_max, pauses.saturating_add(1))
     }
 }

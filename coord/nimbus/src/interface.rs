@@ -25,6 +25,9 @@ pub enum NimbusInput {
     },
     /// The code directory said something. [`CodeEvent::Held`] comes once, first of all of them.
     Code(CodeEvent),
+    /// The process is asked to end, with a reason. Everybody who waits is answered, and the last effect is
+    /// [`NimbusEffect::Stop`].
+    Stop(String),
 }
 
 /// What the machine wants done, in this order.
@@ -43,6 +46,7 @@ pub enum NimbusEffect {
     Code(CodeRequest),
     /// A line for the log of operators.
     Note(String),
-    /// The process ends, with these words for whoever started it. Nothing was written; nothing will be done any more.
+    /// The process ends, with these words for whoever started it: since it cannot live here, before anything was written,
+    /// or as it was asked to. Nothing will be done any more.
     Stop(String),
 }

@@ -6,13 +6,14 @@
 //! - `term`: what a leader has, and how it ends.
 //! - `requests`: what clients ask for.
 //! - `submission`: topologies that come.
-//! - `acts`: what a leader does one after another: `transitions`, `rebalance`, `rounds`, `clean_up`.
+//! - `acts`: what a leader does one after another: `transitions`, `amendments`, `rebalance`, `rounds`, `clean_up`.
 //! - `code`: which contents this nimbus holds, lacks and fetches.
 //!
 //! Invariant: whatever a leader writes belongs to one term; with the term everything ends that it had under way, and an
 //! answer that comes later is passed over. Threading: one caller at a time.
 
 mod acts;
+mod amendments;
 mod clean_up;
 mod code;
 mod conversations;
@@ -164,7 +165,7 @@ impl Nimbus {
         self.conversations.abandon();
         self.election.forget_conversations();
         self.code.forget_conversations();
-        self.fail_reads();
+        self.fail_reads("the connection with ZooKeeper was lost");
         match self.session.take(event) {
             Meaning::Began { session, .. } => {
                 self.end_term("its session with ZooKeeper is over");
@@ -187,6 +188,15 @@ impl Nimbus {
                 self.end_term("the connection with ZooKeeper is lost");
             }
         }
+    }
+
+    /// Ends: everybody who waits is told what is known.
+    fn stop(&mut self, why: String) {
+        self.conversations.abandon();
+        self.fail_reads("this nimbus is ending");
+        self.end_term("it is ending");
+        self.is_stopped = true;
+        self.effects.push(NimbusEffect::Stop(why));
     }
 
     fn hear_watch(&mut self, event: &WatchEvent) {
@@ -239,6 +249,7 @@ impl Machine for Nimbus {
             }
             NimbusInput::Request { id, request } => self.take_request(id, request),
             NimbusInput::Code(event) => self.take_code_event(event),
+            NimbusInput::Stop(why) => self.stop(why),
         }
         self.wake(now)
     }

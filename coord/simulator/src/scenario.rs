@@ -150,6 +150,7 @@ pub(crate) fn daemons(world: &mut World, size: Size) -> Vec<ProcessId> {
             retry_times: 8,
             retry_interval: Duration::from_millis(500),
             retry_interval_max: Duration::from_secs(10),
+            ..ClientSettings::default()
         };
         world.add(&format!("client-{index}"), Role::Client, HostId(80 + index), Duration::ZERO, clients(settings))
     });

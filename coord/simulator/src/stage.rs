@@ -118,6 +118,7 @@ impl Stage {
             retry_times: 60,
             retry_interval: Duration::from_millis(500),
             retry_interval_max: Duration::from_secs(2),
+            ..ClientSettings::default()
         };
         let client = world.add("client", Role::Client, HostId(CLIENT_HOST), Duration::ZERO, clients(patient));
         Self { world, nimbuses, supervisors, client, wishes: 0 }

@@ -43,6 +43,9 @@ pub(super) fn named(request: &Request) -> Option<&str> {
         | Request::Deactivate { name }
         | Request::Rebalance { name, .. } => Some(name),
         Request::Submit(_)
+        | Request::SetLogConfig { .. }
+        | Request::LogConfig { .. }
+        | Request::SetCredentials { .. }
         | Request::IsTopologyNameAllowed { .. }
         | Request::Topologies
         | Request::Leader

@@ -4,8 +4,8 @@ use std::fmt;
 
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{
-    KillOptions, NimbusSummary, RebalanceOptions, StormTopology, SubmitOptions, SupervisorWorkerHeartbeat,
-    SupervisorWorkerHeartbeats, TopologySummary,
+    Credentials, KillOptions, LogConfig, NimbusSummary, RebalanceOptions, StormTopology, SubmitOptions,
+    SupervisorWorkerHeartbeat, SupervisorWorkerHeartbeats, TopologySummary,
 };
 use ringstorm_records::znode::NodeName;
 
@@ -45,6 +45,25 @@ pub enum Request {
         name: String,
         /// How.
         options: RebalanceOptions,
+    },
+    /// Levels of loggers, set on top of those of before.
+    SetLogConfig {
+        /// The id of the topology, unlike elsewhere.
+        topology: String,
+        /// The levels, each with what becomes of it.
+        levels: LogConfig,
+    },
+    /// The levels of loggers that were set, none of them is an empty answer. Any nimbus answers.
+    LogConfig {
+        /// The id of the topology.
+        topology: String,
+    },
+    /// Other credentials, in the place of those that were there.
+    SetCredentials {
+        /// Whose.
+        name: String,
+        /// They. An owner in them must be the topology's.
+        credentials: Credentials,
     },
     /// Whether a topology may be submitted under this name. Any nimbus answers.
     IsTopologyNameAllowed {
@@ -104,6 +123,8 @@ pub enum Reply {
     Topologies(Vec<TopologySummary>),
     /// Who leads.
     Leader(NimbusSummary),
+    /// Levels of loggers.
+    LogConfig(LogConfig),
 }
 
 /// Why something was not done, or may not have been. The variants that have a counterpart in Storm name its exception.

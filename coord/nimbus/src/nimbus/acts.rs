@@ -14,12 +14,13 @@ use ringstorm_control::time::Moment;
 use ringstorm_store::cluster::Trouble;
 
 use super::Nimbus;
+use super::amendments::Amendment;
 use super::clean_up::CleanUpSaid;
 use super::rebalance::{RebalanceSaid, Rebalancing};
 use super::rounds::RoundSaid;
 use super::said::TermSaid;
 use super::transitions::{Operation, TransitionSaid, Wait};
-use crate::interface::{Refusal, Reply};
+use crate::interface::{Refusal, Reply, RequestId};
 
 /// How many acts may wait.
 pub(super) const WAITING_MAX: usize = 1000;
@@ -50,6 +51,8 @@ pub(super) enum Act {
     LeaderInfo,
     /// An operator asked for it.
     Operation(Operation),
+    /// An operator wants something set beside a topology.
+    Amendment(Amendment),
     /// A wait has ended.
     Waited(Wait),
     /// A rebalance that has begun.
@@ -63,9 +66,29 @@ pub(super) enum Act {
 pub(super) enum ActSaid {
     LeaderInfo(Result<(), Trouble>),
     Transition(TransitionSaid),
+    Amended(Result<Result<(), Refusal>, Trouble>),
     Rebalance(RebalanceSaid),
     Round(RoundSaid),
     CleanUp(CleanUpSaid),
+}
+
+impl Act {
+    /// The request that it is for, and whether an attempt at it may have written.
+    fn asked_by(&self) -> Option<(RequestId, bool)> {
+        match self {
+            Self::Operation(operation) => Some((operation.request, operation.is_in_doubt)),
+            Self::Amendment(amendment) => Some((amendment.request, amendment.is_in_doubt)),
+            _ => None,
+        }
+    }
+
+    /// Whether it may be writing while it is being done.
+    fn is_changing(&self) -> bool {
+        match self {
+            Self::Operation(operation) => operation.is_changing(),
+            _ => true,
+        }
+    }
 }
 
 impl Acts {
@@ -150,6 +173,7 @@ impl Nimbus {
                 });
             }
             Some(Act::Operation(_)) => self.begin_operation(),
+            Some(Act::Amendment(_)) => self.begin_amendment(),
             Some(Act::Waited(wait)) => {
                 let wait = wait.clone();
                 self.begin_waited(wait);
@@ -165,6 +189,7 @@ impl Nimbus {
             ActSaid::LeaderInfo(Ok(())) => self.finish_act(),
             ActSaid::LeaderInfo(Err(trouble)) => self.act_trouble(&trouble),
             ActSaid::Transition(said) => self.hear_transition(said),
+            ActSaid::Amended(result) => self.hear_amended(result),
             ActSaid::Rebalance(said) => self.hear_rebalance(said),
             ActSaid::Round(said) => self.hear_round(said),
             ActSaid::CleanUp(said) => self.hear_clean_up(said),
@@ -220,6 +245,7 @@ impl Nimbus {
         let what = match &pending.act {
             Act::LeaderInfo => "saying who leads".to_owned(),
             Act::Operation(operation) => operation.to_string(),
+            Act::Amendment(amendment) => amendment.to_string(),
             Act::Waited(wait) => wait.to_string(),
             Act::Rebalance(rebalancing) => rebalancing.to_string(),
             Act::Round => {
@@ -237,10 +263,10 @@ impl Nimbus {
             }
         };
         self.note(format_args!("{what} is put off: {why}"));
-        match &pending.act {
-            Act::Operation(operation) if now.since(pending.since) >= limit => {
-                let (request, why) = (operation.request, format!("{what} does not succeed: {why}"));
-                let refusal = if operation.is_in_doubt { Refusal::Unknown(why) } else { Refusal::TryAgain(why) };
+        match pending.act.asked_by() {
+            Some((request, is_in_doubt)) if now.since(pending.since) >= limit => {
+                let why = format!("{what} does not succeed: {why}");
+                let refusal = if is_in_doubt { Refusal::Unknown(why) } else { Refusal::TryAgain(why) };
                 self.reply(request, Err(refusal));
             }
             _ => {
@@ -260,10 +286,10 @@ impl Nimbus {
             .map(|pending| (pending, true))
             .chain(acts.waiting.into_iter().map(|one| (one, false)))
         {
-            if let Act::Operation(operation) = pending.act {
-                let is_in_doubt = operation.is_in_doubt || (is_current && operation.is_changing());
+            if let Some((request, is_in_doubt)) = pending.act.asked_by() {
+                let is_in_doubt = is_in_doubt || (is_current && pending.act.is_changing());
                 let refusal = if is_in_doubt { Refusal::Unknown(why.clone()) } else { Refusal::TryAgain(why.clone()) };
-                self.reply(operation.request, Err(refusal));
+                self.reply(request, Err(refusal));
             }
         }
     }

@@ -21,6 +21,7 @@ use ringstorm_store::operation::Operation;
 use ringstorm_store::outcome::Outcome;
 
 use super::Nimbus;
+use super::amendments::{self, Setting};
 use super::leadership::bases;
 use super::said::Said;
 use super::term::Lead;
@@ -62,6 +63,13 @@ impl Nimbus {
             Request::Activate { name } => self.operate(id, name, Action::Activate),
             Request::Deactivate { name } => self.operate(id, name, Action::Deactivate),
             Request::Rebalance { name, options } => self.operate(id, name, Action::Rebalance(options)),
+            Request::LogConfig { topology } => {
+                self.read(id, |tree| async move { amendments::levels(&tree, &topology).await });
+            }
+            Request::SetLogConfig { topology, levels } => self.take_amendment(id, Setting::Levels { topology, levels }),
+            Request::SetCredentials { name, credentials } => {
+                self.take_amendment(id, Setting::Credentials { name, credentials });
+            }
         }
     }
 
@@ -72,7 +80,7 @@ impl Nimbus {
         }
     }
 
-    fn leads_or_why_not(&self) -> Result<(), Refusal> {
+    pub(super) fn leads_or_why_not(&self) -> Result<(), Refusal> {
         match self.lead {
             Lead::Leads(_) => Ok(()),
             Lead::Gaining(_) => Err(Refusal::TryAgain("this nimbus is taking the lead".into())),
@@ -81,7 +89,7 @@ impl Nimbus {
     }
 
     /// Refuses what is for a leader, with where that is, if it can be asked.
-    fn refuse(&mut self, id: RequestId, why: Refusal) {
+    pub(super) fn refuse(&mut self, id: RequestId, why: Refusal) {
         if self.usable().is_some() && matches!(why, Refusal::NotLeader { .. }) {
             let own = self.address().clone();
             self.read(id, |tree| async move {
@@ -120,9 +128,9 @@ impl Nimbus {
     }
 
     /// What was asked of the tree has no answer.
-    pub(super) fn fail_reads(&mut self) {
+    pub(super) fn fail_reads(&mut self, why: &str) {
         for id in std::mem::take(&mut self.reads) {
-            self.reply(id, Err(Refusal::TryAgain("the connection with ZooKeeper was lost".into())));
+            self.reply(id, Err(Refusal::TryAgain(why.into())));
         }
     }
 }

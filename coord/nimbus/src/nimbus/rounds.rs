@@ -19,7 +19,7 @@ use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::conf;
 use ringstorm_records::records::{StormBase, StormTopology};
 use ringstorm_records::znode::NodeName;
-use ringstorm_round::{BeatSettings, Beats, Executors, Outcome, Report, Round, Supervisors, Verdict, round};
+use ringstorm_round::{BeatSettings, Beats, Executors, LeftAlone, Outcome, Report, Round, Supervisors, Verdict, round};
 use ringstorm_scheduler::{DefaultScheduler, FirstRound, WorkerSlot};
 use ringstorm_store::cluster::Trouble;
 
@@ -236,8 +236,15 @@ impl Nimbus {
             rounds.versions.insert(write.topology.clone(), version);
         }
         let leader = term.leadership.clone();
+        let left_alone = from_scratch.and_then(|topology| reports.get(&topology)?.left_alone.clone());
         self.tell_reports(reports);
-        if writes.is_empty() {
+        if let Some(why) = left_alone.filter(LeftAlone::may_pass) {
+            // It was not placed anew. What others need is for the next round.
+            if let Some(term) = self.term() {
+                term.rounds.not_later_than(now.moment);
+            }
+            self.put_off(&format!("it is left as it is: {why}"));
+        } else if writes.is_empty() {
             self.finish_round(false);
         } else {
             self.say_in_term(|tree| async move {

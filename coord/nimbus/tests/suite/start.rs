@@ -97,3 +97,17 @@ fn who_does_not_lead_says_who_does_and_anybody_answers_what_only_reads() {
     assert_eq!(world.answer(other, allowed("words")), Ok(Reply::Allowed(true)));
     assert!(matches!(world.answer(other, allowed("a/b")), Err(Refusal::InvalidTopology(_))));
 }
+
+#[test]
+fn a_nimbus_that_is_asked_to_end_answers_everybody_first() {
+    let mut world = World::new(&["n1"]);
+    world.run_secs(1);
+    let submission = Request::Submit(Box::new(submission("words", "t", 2)));
+    let (submits, reads) = (world.ask(0, submission), world.ask(0, Request::Topologies));
+    world.end(0);
+    assert_eq!(world.daemons[0].stopped.as_deref(), Some("it was asked to end"));
+    for id in [submits, reads] {
+        let answer = world.replies.remove(&id).unwrap();
+        assert!(matches!(&answer, Err(Refusal::TryAgain(why)) if why.contains("is ending")), "{answer:?}");
+    }
+}

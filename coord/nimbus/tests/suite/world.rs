@@ -181,6 +181,14 @@ impl World {
         }
     }
 
+    /// Asks a nimbus to end.
+    pub(crate) fn end(&mut self, index: usize) {
+        let now = self.now();
+        let running = self.daemons[index].running.as_mut().unwrap();
+        let effects = running.nimbus.handle(now, NimbusInput::Stop("it was asked to end".into()));
+        self.perform(index, effects);
+    }
+
     /// The sessions of nobody expire.
     pub(crate) fn forget_sessions(&mut self) {
         // Who has just opened one has to hear of it.

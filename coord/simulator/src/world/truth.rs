@@ -13,7 +13,7 @@ use ringstorm_records::znode::NodeName;
 use super::World;
 use super::process::ProcessId;
 use crate::actor::{At, Input, News, Verdict};
-use crate::checks::Violation;
+use crate::checks::{Mirror, Violation};
 
 const LAW: &str = "users are told the truth";
 
@@ -181,6 +181,24 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Every base may have changed: a topology of the same name may be another one, and the one of before is gone.
+    pub(crate) fn note_exchanged_bases(&mut self, before: &Mirror) {
+        let same = |topology: &NodeName, base: &StormBase| self.mirror.bases.get(topology) == Some(base);
+        let exchanged = before.bases.iter().filter(|(topology, base)| !same(topology, base));
+        let exchanged: Vec<_> = exchanged.map(|(topology, base)| (topology.clone(), base.clone())).collect();
+        for (topology, base) in exchanged {
+            self.truth.seen.insert((base.name.clone(), state_of(Some(&base))), self.now);
+            if !self.mirror.bases.contains_key(&topology) {
+                self.truth.seen.insert((base.name, State::Gone), self.now);
+            }
+        }
+        let come = self.mirror.bases.iter().filter(|(topology, _)| !before.bases.contains_key(topology));
+        let come: Vec<String> = come.map(|(_, base)| base.name.clone()).collect();
+        for name in come {
+            self.truth.seen.insert((name, State::Gone), self.now);
+        }
     }
 
     fn note_created(&mut self, topology: &NodeName, writer: ProcessId) -> Result<(), Violation> {

@@ -47,7 +47,7 @@ impl World {
                 Ok(())
             }
             SupervisorEffect::StartWorker(start) => self.start_worker(id, start),
-            SupervisorEffect::StopWorker { port, incarnation, how } => {
+            SupervisorEffect::StopWorker { port, incarnation, how, .. } => {
                 self.stop_worker(id, port, incarnation, how);
                 Ok(())
             }

@@ -11,7 +11,7 @@ use ringstorm_store::store::SessionId;
 
 use super::World;
 use crate::actor::Role;
-use crate::checks::{self, Mirror, Seen, Violation};
+use crate::checks::{self, Seen, Violation};
 
 /// Where the candidates for leadership are, and the lowest of those that were there when it was asked last: they change
 /// far more seldom than somebody asks.
@@ -116,12 +116,13 @@ impl World {
 
     /// Reads the tree anew, after it was exchanged.
     pub(crate) fn reflect(&mut self) {
-        self.mirror = Mirror::default();
+        let before = std::mem::take(&mut self.mirror);
         for dumped in self.zookeeper.ensemble.dump() {
             if let Some(node) = self.root.node(dumped.path.as_str()) {
                 self.mirror.take(&node, Some(&dumped.data));
             }
         }
+        self.note_exchanged_bases(&before);
     }
 }
 
