@@ -10,12 +10,15 @@
 //! Threading: `main` waits for the run; one thread watches signals, one reads counters. Errors: for whoever typed the
 //! command.
 
+mod cluster_worker;
 mod command_line;
 mod live;
 mod local;
+mod own_words;
 mod remarks;
 mod screen;
 mod signals;
+mod submit;
 mod verdict;
 mod workers;
 
@@ -45,6 +48,8 @@ pub struct NoOptions {}
 /// - `local` runs the topology in this process until its input ends, or until Ctrl-C, SIGTERM or `--duration`; then
 ///   nothing new is taken, what is under way is drained, and the metrics are shown. A second Ctrl-C ends it at once.
 /// - `worker` is one of several processes, which a file leads; see its `--help`.
+/// - `submit NAME` sends this file to a cluster, which makes its workers of it; see its `--help`. What `build` does, it does
+///   in each worker again, from the same options: it should do nothing but build.
 /// - `describe` shows components, streams, groupings, tasks and the core of each executor; `--json` for programs.
 ///
 /// Settings go in this order, the later before the earlier: [`TopologyBuilder::set`], the file of `--config`, `-c`.
@@ -58,6 +63,8 @@ pub struct NoOptions {}
 /// | 2 | the command line is wrong |
 /// | 3 | it ended with messages neither acked nor failed, or tuples not executed, or a worker did not say |
 /// | 4 | it ended and was drained, but components reported errors or workers died: the result may be incomplete |
+/// | 5 | a worker of a cluster: its port is taken, or its address is not one of this host |
+/// | 6 | a worker of a cluster: a newer process has taken its place |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///
 /// A message that failed is done with: whether it is emitted again is for its spout to decide. How many failed is said at
@@ -103,9 +110,13 @@ fn run<A: clap::Args>(
 ) -> Result<Status, String> {
     refuse_aborts(cfg!(panic = "abort"))?;
     validate_topology_name(name).map_err(|error| error.to_string())?;
+    let arguments: Vec<std::ffi::OsString> = arguments.into_iter().collect();
+    if let Some(launch) = cluster_worker::launch_file(&arguments) {
+        return cluster_worker::run(name, build, &launch?);
+    }
     let parsed = match command_line::parse::<A>(name, arguments) {
         Ok(parsed) => parsed,
-        Err(command_line::Refusal::Clash(text)) => return Err(text),
+        Err(command_line::Refusal::Clash(text) | command_line::Refusal::NoWords(text)) => return Err(text),
         Err(command_line::Refusal::Usage(error)) => {
             // Help goes to standard output and counts as success. A closed output is nobody's fault.
             let _ = error.print();
@@ -118,6 +129,7 @@ fn run<A: clap::Args>(
     match parsed.command {
         Command::Local(arguments) => local::run(name, topology, &arguments),
         Command::Worker(arguments) => workers::be_one(name, topology, &arguments),
+        Command::Submit(arguments, words) => submit::run(&topology, &arguments, &words),
         Command::Describe(arguments) => show(name, &topology, &arguments),
     }
 }

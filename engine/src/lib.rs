@@ -112,12 +112,16 @@
 //! ```text
 //! word-count local the cow jumped over the moon
 //! word-count local --workers-cores 2 -c topology.max.spout.pending=1000 --metrics-json metrics.json the cow
+//! word-count submit words -c topology.workers=2 the cow jumped over the moon
 //! word-count describe the cow
 //! ```
 //!
 //! `local` runs until every spout says [`Next::Finished`] and every message is acked or failed, or until Ctrl-C; then it
 //! drains, and calls each bolt's `finish` and `cleanup` in the order in which tuples flow. Its exit code says whether all
 //! of that came to a good end, see [`main()`].
+//!
+//! `submit` sends the executable to a cluster, whose workers build the topology again from the same options: what `build`
+//! does it does in each of them, on another host, so that it should do nothing but build.
 //!
 //! # Test
 //!

@@ -66,6 +66,9 @@ pub enum KeeperEvent {
         route: Route,
         /// Why.
         why: String,
+        /// It refused this process since it knows of a newer one of this worker: the lowest incarnation that is current
+        /// there.
+        newest: Option<u64>,
     },
     /// Somebody who connected was refused.
     Refused {
@@ -338,18 +341,20 @@ impl Rounds {
                 .advance(secret, random, claims.as_ref(), &mut |theirs: &Claims| admission.admit(theirs, Some(route)));
             match step {
                 Step::Waiting => {}
-                Step::Failed(why) => self.unreachable(route, &mut dialing, why.to_string()),
-                Step::Gone(why) => self.unreachable(route, &mut dialing, why),
+                Step::Failed(why) => {
+                    self.unreachable(route, &mut dialing, why.to_string(), why.newest_known_to_peer());
+                }
+                Step::Gone(why) => self.unreachable(route, &mut dialing, why, None),
                 Step::Agreed { socket, received, claims } => self.hand_over(route, socket, received, claims),
             }
             self.dialing.insert(route, dialing);
         }
     }
 
-    fn unreachable(&mut self, route: Route, dialing: &mut Dialing, why: String) {
+    fn unreachable(&mut self, route: Route, dialing: &mut Dialing, why: String, newest: Option<u64>) {
         let random = u64::from_ne_bytes(*(self.random)().first_chunk().unwrap_or(&[0; 8]));
         if dialing.failed(&why, random) {
-            (self.tell)(KeeperEvent::Unreachable { route, why });
+            (self.tell)(KeeperEvent::Unreachable { route, why, newest });
         }
     }
 

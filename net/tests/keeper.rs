@@ -132,8 +132,9 @@ fn whoever_is_not_the_same_is_refused() {
         change(&mut own);
         let stranger = side(own, secret);
         stranger.keeper.dial(ROUTE, &acceptor.address);
-        let KeeperEvent::Unreachable { why, .. } = event(&stranger) else { panic!("{named}") };
+        let KeeperEvent::Unreachable { why, newest, .. } = event(&stranger) else { panic!("{named}") };
         assert!(why.contains(named), "{named}: {why}");
+        assert_eq!(newest.is_some(), named == "stale", "{why}");
         let KeeperEvent::Refused { why, .. } = event(&acceptor) else { panic!("{named}") };
         assert!(why.contains(named), "{named}: {why}");
     }

@@ -13,12 +13,20 @@ pub fn soak_secs() -> Option<u64> {
 /// # Panics
 /// If it does not become so in that time.
 #[track_caller]
-pub fn until(what: &str, time: Duration, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, time: Duration, is_so: impl FnMut() -> bool) {
+    assert!(is_so_within(time, is_so), "waited in vain for {what}");
+}
+
+/// Waits until something is so; whether it became so in that time.
+pub fn is_so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < time, "waited in vain for {what}");
+        if started.elapsed() >= time {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
+    true
 }
 
 /// Waits for the end of a process; `None` if it does not come in time.

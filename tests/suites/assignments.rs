@@ -14,14 +14,13 @@ use ringstorm_tests::journal::Notes;
 use ringstorm_tests::outside::{Fates, Outside};
 use ringstorm_tests::waiting::{soak_secs, until};
 use ringstorm_types::assignment::Assignment;
+use ringstorm_types::wire_format::PAYLOAD_FORMAT;
 use rustix::process::Signal;
 
 const NUMBERS: &str = env!("CARGO_BIN_EXE_numbers");
 /// What fails at once fails long before the time-out of messages (30 s), and before this.
 const AT_ONCE: Duration = Duration::from_secs(10);
 const PER_SECOND: f64 = 10_000.0;
-/// How tuples are archived, as `engine/frame/FORMAT.md` says.
-const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_32";
 
 /// For how long messages come, in seconds: longer by `RINGSTORM_SOAK_SECS`.
 fn load_secs() -> u64 {

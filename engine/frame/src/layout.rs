@@ -10,7 +10,7 @@ pub const RUN_HEADER_BYTES: usize = 32;
 pub const RUN_TUPLES_MAX: usize = 4096;
 
 /// Layout version, the first byte that a reader checks.
-pub(crate) const FRAME_VERSION: u16 = 1;
+pub const FRAME_VERSION: u16 = 1;
 /// `RSFR`, so that foreign bytes are told from a frame at once.
 pub(crate) const FRAME_MAGIC: u32 = u32::from_le_bytes(*b"RSFR");
 

@@ -19,7 +19,7 @@ mod validate;
 mod writer;
 
 pub use anchors::{Anchors, ManyAnchors};
-pub use layout::{FRAME_HEADER_BYTES, RUN_HEADER_BYTES, RUN_TUPLES_MAX};
+pub use layout::{FRAME_HEADER_BYTES, FRAME_VERSION, RUN_HEADER_BYTES, RUN_TUPLES_MAX};
 pub use reader::{FrameReader, Run, RunCursor, TupleBytes};
 pub use validate::{FrameError, validate};
 pub use writer::FrameWriter;

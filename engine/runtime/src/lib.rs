@@ -42,5 +42,6 @@ pub use local::{LocalCluster, LocalOptions, Observer, RunningTopology, StopHandl
 pub use report::{ErrorReport, Outcome, RunReport};
 pub use ringstorm_acking::FailReason;
 pub use worker::agent::assignments::{AssignmentFile, AssignmentNews, Assignments};
+pub use worker::agent::commanded::{WorkerOrder, WorkerReport, WorkerStart, run_commanded_worker};
 pub use worker::agent::start::{WorkerEnd, run_assigned_worker, run_worker};
 pub use worker::fleet::WorkerCommand;

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use connections::ConnectionMetrics;
 pub use counts::{Counts, InputCounts, OutputCounts, SpoutCounts};
-pub use history::MetricsHistory;
+pub use history::{ExecutorCounts, FiguresHistory, MetricsHistory};
 pub use latency::Latency;
 pub use ringstorm_net::PeerCounts;
 pub use summary::{ComponentMetrics, ExecutorMetrics, MemoryMetrics, QueueMetrics, TopologyMetrics};
@@ -109,6 +109,19 @@ pub struct ExecutorSnapshot {
     pub receive_queue: QueueSnapshot,
     /// Spouts: why it is not being asked for tuples; empty while it is.
     pub why_idle: String,
+}
+
+/// What one executor has counted at one moment: what can be added up of an [`ExecutorSnapshot`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutorFigures {
+    /// First and last task.
+    pub id: ExecutorId,
+    /// Its component.
+    pub component: String,
+    /// Whether that is a spout.
+    pub is_spout: bool,
+    /// Since its start. Latencies are exact here.
+    pub counts: Counts,
 }
 
 /// One stream that an executor emits.

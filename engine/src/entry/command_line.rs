@@ -8,6 +8,10 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringstorm_types::config::{Config, Origin, keys};
 
+use super::own_words;
+
+/// The name of the command that submits.
+const SUBMIT: &str = "submit";
 /// More processes than this on one machine are a slip of the finger.
 const WORKERS_MAX: usize = 256;
 
@@ -33,6 +37,20 @@ moved, and end if their own work has changed. Without the file they end; at the
 end of input they do not, and no component is asked to finish.
 Ctrl-C or SIGTERM: it takes nothing new, drains and ends; twice: at once.";
 
+/// What `submit --help` says besides.
+pub(super) const SUBMIT_HELP: &str = "\
+The cluster is the one that storm.yaml names by nimbus.seeds: the file in
+~/.storm, $STORM_CONF_DIR or /etc/storm, as for the command ringstorm. What -c
+or --config say goes before it.
+
+This file is sent as it is, with the options that stand here: each worker builds
+the topology from them anew, on its own host. Files that they name must be
+there. Every setting reaches the components, those of your own as well.
+
+The id of the topology is written to standard output.
+Exit code: 0 it is submitted; 1 it is not, or that is not known; 2 the command
+line is wrong.";
+
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
 #[derive(Debug, Parser)]
 #[command(name = "topology", subcommand_required = true, arg_required_else_help = true)]
@@ -48,6 +66,9 @@ enum Choice<A: Args> {
     /// Be one of several processes, led by a file; `local --workers` starts its own
     #[command(after_long_help = ASSIGNMENT_HELP)]
     Worker(WithOwn<WorkerArguments, A>),
+    /// Send this topology to a cluster, under a name
+    #[command(after_long_help = SUBMIT_HELP)]
+    Submit(SubmitWithOwn<A>),
     /// Show components, streams, groupings, tasks and the core of each executor
     Describe(WithOwn<DescribeArguments, A>),
 }
@@ -59,6 +80,16 @@ struct WithOwn<C: Args, A: Args> {
     own: A,
     #[command(flatten)]
     common: C,
+}
+
+/// As [`WithOwn`], with the name before the topology's own positional values.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct SubmitWithOwn<A: Args> {
+    #[command(flatten)]
+    common: SubmitArguments,
+    #[command(flatten)]
+    own: A,
 }
 
 /// Settings of the topology.
@@ -96,6 +127,24 @@ pub(super) struct LocalArguments {
     pub(super) quiet: bool,
     #[command(flatten)]
     settings: SettingArguments,
+}
+
+/// What `submit` takes.
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(next_help_heading = "Submitting")]
+pub(super) struct SubmitArguments {
+    /// The name of the topology in the cluster
+    #[arg(id = "ringstorm.name", value_name = "NAME")]
+    pub(super) name: String,
+    /// Its spouts emit nothing before `ringstorm activate NAME`
+    #[arg(id = "ringstorm.inactive", long = "inactive")]
+    pub(super) inactive: bool,
+    /// Say nothing but what went wrong
+    #[arg(id = "ringstorm.quiet", long = "quiet")]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) settings: SettingArguments,
 }
 
 /// Who says what a worker does.
@@ -144,6 +193,8 @@ pub(super) struct DescribeArguments {
 pub(super) enum Command {
     Local(LocalArguments),
     Worker(WorkerArguments),
+    /// With the words of the topology's own options.
+    Submit(SubmitArguments, Vec<String>),
     Describe(DescribeArguments),
 }
 
@@ -152,6 +203,7 @@ impl Command {
         match self {
             Self::Local(arguments) => &arguments.settings,
             Self::Worker(arguments) => &arguments.local.settings,
+            Self::Submit(arguments, _) => &arguments.settings,
             Self::Describe(arguments) => &arguments.settings,
         }
     }
@@ -171,6 +223,8 @@ pub(super) enum Refusal {
     Usage(clap::Error),
     /// The topology's own options clash with those of Ringstorm: for its author.
     Clash(String),
+    /// What was given cannot be submitted.
+    NoWords(String),
 }
 
 /// Reads a command line, program name first.
@@ -182,13 +236,19 @@ pub(super) fn parse<A: Args>(name: &str, arguments: impl IntoIterator<Item = OsS
     Ok(match line.command {
         Choice::Local(WithOwn { own, common }) => Parsed { command: Command::Local(common), own },
         Choice::Worker(WithOwn { own, common }) => Parsed { command: Command::Worker(common), own },
+        Choice::Submit(SubmitWithOwn { own, common }) => {
+            let given = matches.subcommand_matches(SUBMIT);
+            let words = given.map_or_else(|| Ok(Vec::new()), own_words::of::<A>).map_err(Refusal::NoWords)?;
+            Parsed { command: Command::Submit(common, words), own }
+        }
         Choice::Describe(WithOwn { own, common }) => Parsed { command: Command::Describe(common), own },
     })
 }
 
 /// Clap finds such a clash in debug builds only, and panics then.
 fn find_clash<A: Args>() -> Result<(), Refusal> {
-    let ours = WorkerArguments::augment_args(DescribeArguments::augment_args(clap::Command::new("ours")));
+    let ours = SubmitArguments::augment_args(DescribeArguments::augment_args(clap::Command::new("ours")));
+    let ours = WorkerArguments::augment_args(ours);
     let own = A::augment_args(clap::Command::new("own"));
     for argument in own.get_arguments() {
         let long = argument

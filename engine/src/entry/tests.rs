@@ -66,11 +66,23 @@ fn settings_come_from_the_file_then_from_the_command_line() {
 }
 
 #[test]
+fn a_submission_has_a_name_before_the_values_of_its_own_and_the_words_of_its_options() {
+    let line = ["submit", "words", "--inactive", "--input", "x y", "-c", "nimbus.seeds=[\"a\"]", "a", "-b"];
+    let parsed = parsed(&line);
+    let Command::Submit(arguments, words) = parsed.command else { panic!("{:?}", parsed.command) };
+    assert_eq!((arguments.name.as_str(), arguments.inactive, arguments.quiet), ("words", true, false));
+    assert_eq!(words, ["--input=x y", "--", "a", "-b"]);
+    assert_eq!(parsed.own.rest, ["a", "-b"].map(OsString::from));
+    let again = own_words::read::<Own>(&words).unwrap();
+    assert_eq!((again.input, again.rest), (parsed.own.input, parsed.own.rest));
+}
+
+#[test]
 fn times_must_be_positive() {
     let duration = |text: &str| match parse::<Own>("test", words(&["local", "--duration", text])) {
         Ok(parsed) => match parsed.command {
             Command::Local(arguments) => arguments.duration,
-            Command::Worker(_) | Command::Describe(_) => None,
+            Command::Worker(_) | Command::Submit(..) | Command::Describe(_) => None,
         },
         Err(_) => None,
     };
@@ -97,6 +109,7 @@ fn options_that_clash_are_named() {
     let text = |refusal| match refusal {
         Refusal::Clash(text) => text,
         Refusal::Usage(error) => panic!("{error}"),
+        Refusal::NoWords(text) => panic!("{text}"),
     };
     assert!(text(parse::<Clashing>("test", words(&["local"])).unwrap_err()).contains("--config"));
     assert!(text(parse::<ClashingShort>("test", words(&["local"])).unwrap_err()).contains("-c"));
@@ -104,7 +117,8 @@ fn options_that_clash_are_named() {
 
 #[test]
 fn the_command_line_is_sound_by_claps_own_checks() {
-    for line in [&["help"][..], &["local", "--help"], &["describe", "--help"], &[]] {
+    for line in [&["help"][..], &["local", "--help"], &["describe", "--help"], &["submit", "--help"], &["submit"], &[]]
+    {
         assert!(matches!(parse::<Own>("test", words(line)), Err(Refusal::Usage(_))));
     }
 }

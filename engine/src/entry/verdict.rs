@@ -22,6 +22,10 @@ pub(super) enum Status {
     Left = 3,
     /// Everything was done, but components reported errors, or workers died.
     Errors = 4,
+    /// A worker of a cluster cannot use its slot.
+    Slot = 5,
+    /// A newer process has taken the place of a worker of a cluster.
+    Superseded = 6,
 }
 
 impl From<Status> for ExitCode {

@@ -31,6 +31,7 @@ mod testing;
 pub mod throttle;
 pub mod topology;
 pub mod validate;
+pub mod wire_format;
 
 pub use id::{ComponentId, CoreIndex, DEFAULT_STREAM, ExecutorId, MessageId, StreamId, TaskId};
 pub use names::nearest;

@@ -108,7 +108,8 @@ impl Numbering {
 /// take it over the limit of tasks.
 pub fn number(topology: &Topology, config: &Config, default_acker_count: u32) -> Result<Numbering, NumberingError> {
     let ackers = config.acker_executors()?.unwrap_or(default_acker_count);
-    let mut counts = vec![(ComponentId::from_static(ACKER_COMPONENT), ackers, ackers)];
+    let shared_by = config.ackers_shared_by().unwrap_or(ackers).min(ackers);
+    let mut counts = vec![(ComponentId::from_static(ACKER_COMPONENT), ackers, shared_by)];
     for (id, component) in &topology.components {
         counts.push((id.clone(), tasks_wanted(component, config)?, executor_count(component, config)?));
     }

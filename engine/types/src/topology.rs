@@ -23,6 +23,8 @@ pub struct Topology {
 pub struct Component {
     /// Spout or bolt.
     pub kind: ComponentKind,
+    /// The name of the type of its code, for people; empty where that is not known.
+    pub type_name: String,
     /// Where and how its code runs.
     pub execution: Execution,
     /// The number of executors; `None` means 1, as in Storm.
@@ -54,6 +56,7 @@ impl Component {
     fn of_kind(kind: ComponentKind) -> Self {
         Self {
             kind,
+            type_name: String::new(),
             execution: Execution::OnCore,
             parallelism_hint: None,
             task_count: None,

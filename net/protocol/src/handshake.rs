@@ -101,6 +101,22 @@ pub enum HandshakeError {
     Refused(String),
 }
 
+impl HandshakeError {
+    /// What the body of a refusal says. A dialer that refuses the acceptor's claims says so where a session would begin.
+    pub fn refused(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]);
+        Self::Refused(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    }
+
+    /// Of a peer that has refused this worker since it knows of a newer process in its place: the lowest incarnation that
+    /// is current to that peer. A refusal is a text, which begins as [`HandshakeError::StaleIncarnation`] is shown.
+    pub fn newest_known_to_peer(&self) -> Option<u64> {
+        let Self::Refused(text) = self else { return None };
+        let (_, behind) = text.strip_prefix("incarnation ")?.split_once(" is stale: ")?;
+        behind.split_once(" is known")?.0.parse().ok()
+    }
+}
+
 /// A refusal's text is never longer.
 const REFUSAL_BYTES_MAX: usize = 1024;
 
@@ -215,9 +231,7 @@ impl Handshake {
             let malformed = |what| ProtocolError::Body { kind: header.kind.name(), what };
             match (header.kind, self.due) {
                 (Kind::Refusal, Due::Challenge | Due::Proof | Due::Claims) => {
-                    let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]);
-                    let text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-                    return Err(HandshakeError::Refused(text));
+                    return Err(HandshakeError::refused(&body));
                 }
                 (Kind::Hello, Due::Hello) => {
                     self.their_nonce = body.try_into().map_err(|_| malformed("a hello is one nonce"))?;

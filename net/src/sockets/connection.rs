@@ -5,7 +5,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use ringstorm_protocol::unit::{Header, Kind};
+use ringstorm_protocol::handshake::HandshakeError;
+use ringstorm_protocol::unit::{HEADER_BYTES, Header, Kind};
 use ringstorm_protocol::{Arrival, ReceiveBuffer, Session};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -281,6 +282,9 @@ impl Connection {
                 self.has_unread = true;
                 self.cool();
                 return Ok(Some(header.assignment_version));
+            }
+            if header.kind == Kind::Refusal {
+                return Err(Lost::RefusedByPeer(HandshakeError::refused(&unit[HEADER_BYTES..])));
             }
             match session.arrived(&header, &mut *free)? {
                 Arrival::Deliver => {

@@ -1,6 +1,7 @@
 //! Why connections end.
 
 use ringstorm_protocol::ProtocolError;
+use ringstorm_protocol::handshake::HandshakeError;
 
 /// Why a connection is gone.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,9 @@ pub enum Lost {
     /// The peer has ended in order and will not come back.
     #[error("the peer has ended")]
     PeerEnded,
+    /// The peer, which had dialed, has refused this worker by what that said of itself.
+    #[error(transparent)]
+    RefusedByPeer(HandshakeError),
     /// The operating system.
     #[error("the connection broke: {0}")]
     System(#[source] std::io::Error),

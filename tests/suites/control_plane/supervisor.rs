@@ -227,7 +227,9 @@ impl Program for SupervisorProgram {
         match effect {
             SupervisorEffect::Store(_) => {}
             SupervisorEffect::StartWorker(worker) => machinery.start_worker(&worker),
-            SupervisorEffect::StopWorker { port, incarnation, how } => machinery.stop_worker(port, incarnation, how),
+            SupervisorEffect::StopWorker { port, incarnation, how, .. } => {
+                machinery.stop_worker(port, incarnation, how);
+            }
             SupervisorEffect::FetchCode { topology } => {
                 if machinery.holds_code.load(Ordering::SeqCst) {
                     machinery.waits_for_code.lock().unwrap().push(topology);

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringstorm_types::config::{Config, Origin, keys};
+use ringstorm_types::config::{Config, KeyClass, Origin, keys};
+use ringstorm_types::id::ACKER_COMPONENT;
+use ringstorm_types::numbering::tasks_wanted;
 use ringstorm_types::topology::{Component, Execution, Grouping, Input, Topology};
 use ringstorm_types::validate::{Warning, validate};
 use ringstorm_types::{ComponentId, DEFAULT_STREAM, StreamId};
@@ -49,6 +51,11 @@ fn guard<F>(factory: F) -> (Guarded<F>, LastWords) {
     (Guarded::new(factory, &last_words), last_words)
 }
 
+/// A component whose code is of this type.
+fn of<T>(component: Component) -> Component {
+    Component { type_name: std::any::type_name::<T>().to_owned(), ..component }
+}
+
 /// A checked topology, ready to run.
 #[derive(Clone)]
 pub struct BuiltTopology {
@@ -59,6 +66,26 @@ pub struct BuiltTopology {
 }
 
 impl BuiltTopology {
+    /// The same topology with other numbers of executors, as after a rebalance: of each component that is named, `__acker`
+    /// among them. Tasks stay as they are, whatever shares them.
+    ///
+    /// # Errors
+    /// A setting that the number of tasks depends on cannot be read.
+    pub fn with_executors(mut self, counts: &BTreeMap<ComponentId, u32>) -> Result<Self, BuildError> {
+        for (id, component) in &mut self.topology.components {
+            if let Some(count) = counts.get(id) {
+                component.task_count = Some(tasks_wanted(component, &self.config)?);
+                component.parallelism_hint = Some(*count);
+            }
+        }
+        if let Some(count) = counts.get(ACKER_COMPONENT) {
+            // Without a setting there is one for each worker that was asked for when it was submitted.
+            let tasks = self.config.acker_executors()?.map_or_else(|| self.config.workers(), Ok)?;
+            self.config.set_ackers(tasks, *count, &Origin::other("the cluster"));
+        }
+        Ok(self)
+    }
+
     /// The structure as data.
     pub fn topology(&self) -> &Topology {
         &self.topology
@@ -67,6 +94,13 @@ impl BuiltTopology {
     /// The configuration it was checked with.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// What may not be meant so where it runs in a cluster, in words: settings that only act there are.
+    pub fn warnings_in_cluster(&self) -> impl Iterator<Item = String> + '_ {
+        let only_there =
+            |warning: &&Warning| !matches!(warning, Warning::WithoutEffect(note) if note.class == KeyClass::Cluster);
+        self.warnings.iter().filter(only_there).map(ToString::to_string)
     }
 
     /// What may not be meant so, in words.
@@ -120,7 +154,7 @@ impl TopologyBuilder {
         factory().declare(&mut declarer);
         let (factory, last_words) = guard(factory);
         let make = Factory::Spout(Arc::new(move || Box::new(factory.get()())));
-        SpoutDeclarer(self.add(id, Component::spout(), declarer, make, last_words))
+        SpoutDeclarer(self.add(id, of::<S>(Component::spout()), declarer, make, last_words))
     }
 
     /// Adds an asynchronous spout.
@@ -138,7 +172,7 @@ impl TopologyBuilder {
         factory().declare(&mut declarer);
         let (factory, last_words) = guard(factory);
         let make = Factory::Bolt(Arc::new(move || Box::new(Plain::new(factory.get()()))));
-        BoltDeclarer(self.add(id, Component::bolt(), declarer, make, last_words))
+        BoltDeclarer(self.add(id, of::<B>(Component::bolt()), declarer, make, last_words))
     }
 
     /// Adds a bolt whose `Ok` acks, whose error fails, and whose emits are anchored by themselves.
@@ -151,7 +185,7 @@ impl TopologyBuilder {
         factory().declare(&mut declarer);
         let (factory, last_words) = guard(factory);
         let make = Factory::Bolt(Arc::new(move || Box::new(Simple(factory.get()()))));
-        BoltDeclarer(self.add(id, Component::bolt(), declarer, make, last_words))
+        BoltDeclarer(self.add(id, of::<B>(Component::bolt()), declarer, make, last_words))
     }
 
     /// Adds a bolt that turns each tuple into an iterator of tuples, which is pulled while there is room.
@@ -164,7 +198,7 @@ impl TopologyBuilder {
         factory().declare(&mut declarer);
         let (factory, last_words) = guard(factory);
         let make = Factory::Bolt(Arc::new(move || Box::new(FlatMapping::new(factory.get()()))));
-        let component = Component { execution: Execution::FlatMap, ..Component::bolt() };
+        let component = Component { execution: Execution::FlatMap, ..of::<F>(Component::bolt()) };
         BoltDeclarer(self.add(id, component, declarer, make, last_words))
     }
 
@@ -179,7 +213,7 @@ impl TopologyBuilder {
         factory().declare(&mut declarer);
         let (factory, last_words) = guard(factory);
         let make = Factory::Bolt(Arc::new(move || Box::new(Asynchronous::new(factory.get()(), concurrency as usize))));
-        let component = Component { execution: Execution::Async { concurrency }, ..Component::bolt() };
+        let component = Component { execution: Execution::Async { concurrency }, ..of::<B>(Component::bolt()) };
         BoltDeclarer(self.add(id, component, declarer, make, last_words))
     }
 

@@ -17,6 +17,9 @@ impl Core {
             match command {
                 Command::Activate => self.each_spout(|spout| spout.set_active(true)),
                 Command::Deactivate => self.each_spout(|spout| spout.set_active(false)),
+                Command::AskForReplays => self.each_spout(SpoutExecutor::ask_for_replays),
+                // That there was a command ends the turn as one with work.
+                Command::EndTurn => {}
                 Command::StopTicks => {
                     self.bolts.iter_mut().for_each(|bolt| bolt.tick = None);
                     self.update_ticks();
@@ -61,6 +64,9 @@ impl Core {
                 }
                 Command::Snapshot(reply) => {
                     let _ = reply.send(self.snapshot());
+                }
+                Command::Figures(reply) => {
+                    let _ = reply.send(self.figures());
                 }
                 Command::Stop { orderly } => {
                     if orderly {

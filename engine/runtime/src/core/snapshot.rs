@@ -1,28 +1,27 @@
-//! Copies the counters of a core for whoever asks.
+//! Copies the counters of a core for whoever asks: all of them, or only what can be added up, which takes a core a moment
+//! and not longer.
 
 use crate::core::Core;
 use crate::core::link::Way;
 use crate::core::output::OutputStream;
 use crate::core::spout_task::WhyIdle;
-use crate::core::stats::LazyHistogram;
-use crate::metrics::{CoreSnapshot, ExecutorSnapshot, InputSnapshot, OutputSnapshot, PeerSnapshot, QueueSnapshot};
+use crate::core::stats::{InputStats, LazyHistogram};
+use crate::metrics::{
+    CoreSnapshot, Counts, ExecutorFigures, ExecutorSnapshot, InputSnapshot, OutputSnapshot, PeerSnapshot, QueueSnapshot,
+};
+
+/// Whether latencies are copied as histograms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Latencies {
+    Copied,
+    LeftOut,
+}
 
 impl Core {
     pub(crate) fn snapshot(&self) -> CoreSnapshot {
-        let spouts = (0..self.spouts.len()).map(|index| self.spout_snapshot(index));
-        let bolts = (0..self.bolts.len()).map(|index| self.bolt_snapshot(index));
-        let ackers = self.ackers.iter().map(|acker| ExecutorSnapshot {
-            inputs: vec![InputSnapshot {
-                component: "__acker".into(),
-                stream: "__ack_ack".into(),
-                executed: acker.executed,
-                acked: acker.executed,
-                failed: acker.ignored,
-                execute_ns: None,
-                process_ns: None,
-            }],
-            ..empty(acker.id, ringstorm_types::id::ACKER_COMPONENT, false)
-        });
+        let spouts = (0..self.spouts.len()).map(|index| self.spout_snapshot(index, Latencies::Copied));
+        let bolts = (0..self.bolts.len()).map(|index| self.bolt_snapshot(index, Latencies::Copied));
+        let ackers = self.acker_snapshots();
         let transfer = &self.transfer;
         CoreSnapshot {
             worker: self.worker,
@@ -47,6 +46,70 @@ impl Core {
         }
     }
 
+    /// What each executor has counted, without histograms.
+    pub(crate) fn figures(&self) -> Vec<ExecutorFigures> {
+        let figures = |snapshot: ExecutorSnapshot| ExecutorFigures {
+            counts: Counts::of(&snapshot),
+            id: snapshot.id,
+            component: snapshot.component,
+            is_spout: snapshot.is_spout,
+        };
+        let spouts = self.spouts.iter().enumerate().map(|(index, spout)| {
+            let mut figures = figures(self.spout_snapshot(index, Latencies::LeftOut));
+            let counts = &mut figures.counts.spout;
+            (counts.complete_ns, counts.complete_count) = spout.stats.complete_ns.total();
+            figures
+        });
+        let bolts = (0..self.bolts.len()).map(|index| {
+            let mut figures = figures(self.bolt_snapshot(index, Latencies::LeftOut));
+            for (counts, (stats, ..)) in figures.counts.inputs.iter_mut().zip(self.inputs_of(index)) {
+                (counts.execute_ns, counts.execute_count) = stats.execute_ns.total();
+                (counts.process_ns, counts.process_count) = stats.process_ns.total();
+            }
+            figures
+        });
+        spouts.chain(bolts).chain(self.acker_snapshots().into_iter().map(figures)).collect()
+    }
+
+    /// Several tasks of one executor are one.
+    fn acker_snapshots(&self) -> Vec<ExecutorSnapshot> {
+        let mut snapshots: Vec<ExecutorSnapshot> = Vec::new();
+        for acker in &self.ackers {
+            if snapshots.last().is_none_or(|last| last.id != acker.id) {
+                snapshots.push(ExecutorSnapshot {
+                    inputs: vec![InputSnapshot {
+                        component: "__acker".into(),
+                        stream: "__ack_ack".into(),
+                        executed: 0,
+                        acked: 0,
+                        failed: 0,
+                        execute_ns: None,
+                        process_ns: None,
+                    }],
+                    ..empty(acker.id, ringstorm_types::id::ACKER_COMPONENT, false)
+                });
+            }
+            for input in snapshots.last_mut().into_iter().flat_map(|last| &mut last.inputs) {
+                input.executed += acker.executed;
+                input.acked += acker.executed;
+                input.failed += acker.ignored;
+            }
+        }
+        snapshots
+    }
+
+    /// The inputs of a bolt executor, with the component and the stream of each.
+    fn inputs_of(&self, index: usize) -> impl Iterator<Item = (&InputStats, &str, &str)> {
+        let bolt = &self.bolts[index];
+        bolt.inputs.iter().zip(&bolt.input_keys).filter_map(|(stats, (component, stream))| {
+            let source = self.sources.iter().enumerate().find_map(|(task, streams)| {
+                let same = self.component_numbers[task] == *component;
+                same.then(|| streams.get(usize::from(*stream))).flatten()
+            })?;
+            Some((stats, source.component.as_str(), source.stream.as_str()))
+        })
+    }
+
     fn peer_snapshots(&self) -> Vec<PeerSnapshot> {
         let Some(sockets) = &self.transfer.sockets else { return Vec::new() };
         let links = self.transfer.links.iter().filter_map(|link| match link.way {
@@ -65,7 +128,7 @@ impl Core {
         snapshots.collect()
     }
 
-    fn spout_snapshot(&self, index: usize) -> ExecutorSnapshot {
+    fn spout_snapshot(&self, index: usize, latencies: Latencies) -> ExecutorSnapshot {
         let spout = &self.spouts[index];
         ExecutorSnapshot {
             outputs: outputs(spout.tasks.iter().map(|task| &task.output.streams)),
@@ -73,28 +136,22 @@ impl Core {
             failed: spout.stats.failed,
             timed_out: spout.stats.timed_out,
             pending: spout.pending_count(),
-            complete_ns: histogram(&spout.stats.complete_ns),
+            complete_ns: histogram(&spout.stats.complete_ns, latencies),
             why_idle: self.why_idle(spout.why_idle),
             ..empty(spout.id, &spout.component, true)
         }
     }
 
-    fn bolt_snapshot(&self, index: usize) -> ExecutorSnapshot {
+    fn bolt_snapshot(&self, index: usize, latencies: Latencies) -> ExecutorSnapshot {
         let bolt = &self.bolts[index];
-        let inputs = bolt.inputs.iter().zip(&bolt.input_keys).filter_map(|(stats, (component, stream))| {
-            let source = self.sources.iter().enumerate().find_map(|(task, streams)| {
-                let same = self.component_numbers[task] == *component;
-                same.then(|| streams.get(usize::from(*stream))).flatten()
-            })?;
-            Some(InputSnapshot {
-                component: source.component.to_string(),
-                stream: source.stream.to_string(),
-                executed: stats.executed,
-                acked: stats.acked,
-                failed: stats.failed,
-                execute_ns: histogram(&stats.execute_ns),
-                process_ns: histogram(&stats.process_ns),
-            })
+        let inputs = self.inputs_of(index).map(|(stats, component, stream)| InputSnapshot {
+            component: component.to_owned(),
+            stream: stream.to_owned(),
+            executed: stats.executed,
+            acked: stats.acked,
+            failed: stats.failed,
+            execute_ns: histogram(&stats.execute_ns, latencies),
+            process_ns: histogram(&stats.process_ns, latencies),
         });
         let outlet = &self.transfer.outlets[index];
         let population = outlet.queued();
@@ -173,6 +230,6 @@ fn outputs<'a>(tasks: impl Iterator<Item = &'a Vec<OutputStream>>) -> Vec<Output
     sums
 }
 
-fn histogram(lazy: &LazyHistogram) -> Option<hdrhistogram::Histogram<u64>> {
-    lazy.0.as_deref().cloned()
+fn histogram(lazy: &LazyHistogram, latencies: Latencies) -> Option<hdrhistogram::Histogram<u64>> {
+    if latencies == Latencies::Copied { lazy.copy() } else { None }
 }

@@ -147,9 +147,10 @@ impl SpoutExecutor {
             && self.askable().any(|task| is_waiting(task) && task.context.wake.is_woken())
     }
 
-    /// Tasks with fewer messages pending than their limit.
+    /// Tasks with fewer messages pending than their limit, which may be asked by what they have to replay.
     fn askable(&self) -> impl Iterator<Item = &SpoutTask> {
-        self.tasks.iter().filter(|task| task.tracker.pending_count() < self.max_pending)
+        let may_be = |task: &&SpoutTask| task.replays != Some(0);
+        self.tasks.iter().filter(may_be).filter(|task| task.tracker.pending_count() < self.max_pending)
     }
 
     pub(crate) fn open(&mut self) {
@@ -181,7 +182,14 @@ impl SpoutExecutor {
         }
     }
 
+    /// From now on tasks that are active are asked for one tuple for each message that fails, and for nothing else, until
+    /// they are made active or inactive.
+    pub(crate) fn ask_for_replays(&mut self) {
+        self.tasks.iter_mut().filter(|task| task.replays.is_none()).for_each(|task| task.replays = Some(0));
+    }
+
     pub(crate) fn set_active(&mut self, active: bool) {
+        self.tasks.iter_mut().for_each(|task| task.replays = None);
         if self.active == active {
             return;
         }
@@ -389,7 +397,7 @@ impl SpoutExecutor {
         self.stats.failed += ids.len() as u64;
         for (told, id) in ids.iter().enumerate() {
             let task = &mut self.tasks[index];
-            task.wait = Wait::Ready;
+            task.count_failed(1);
             if let Err(panic) = caught(|| task.spout.fail(*id, reason)) {
                 return self.rebuild(index, format!("panicked in fail: {panic}"), ids.len() - told - 1, transfer);
             }

@@ -54,6 +54,8 @@ pub(crate) struct SpoutTask {
     pub(crate) wait: Wait,
     /// It has just said that its input has ended.
     pub(super) finished_now: bool,
+    /// It is asked for so many tuples more, one for each message that fails; `None`: for as many as it has.
+    pub(super) replays: Option<u64>,
     back_off_ns: u64,
     pub(super) failures: Failures,
 }
@@ -67,6 +69,7 @@ impl SpoutTask {
             context,
             wait: Wait::Ready,
             finished_now: false,
+            replays: None,
             back_off_ns: BACK_OFF_FIRST_NS,
             failures: Failures::default(),
         }
@@ -74,11 +77,22 @@ impl SpoutTask {
 }
 
 impl SpoutTask {
+    /// So many messages of its have failed: it may have something to emit again, whatever it said before.
+    pub(super) fn count_failed(&mut self, count: u64) {
+        self.wait = Wait::Ready;
+        if let Some(replays) = &mut self.replays {
+            *replays += count;
+        }
+    }
+
     /// Why the task is not to be asked for tuples now; `None` when it is.
     #[inline]
     pub(super) fn why_not_asked(&self, now_ns: u64, max_pending: usize) -> Option<WhyIdle> {
         if self.wait == Wait::Finished {
             return Some(WhyIdle::Finished);
+        }
+        if self.replays == Some(0) {
+            return Some(WhyIdle::Inactive);
         }
         // Before the waker is looked at: a task that cannot be asked now must stay woken until it can.
         if self.tracker.pending_count() >= max_pending {
@@ -103,7 +117,10 @@ impl SpoutTask {
         stats: &mut SpoutStats,
         emitted: &mut u32,
     ) -> Result<(), String> {
-        let (gate_version, now_ns, until) = (transfer.gate_version, transfer.now_ns, *emitted + calls);
+        let (gate_version, now_ns) = (transfer.gate_version, transfer.now_ns);
+        // What has been replayed is counted after each call, whatever that said.
+        let replayed_before = self.replays.map(|_| emitted_count(&self.output));
+        let until = *emitted + if replayed_before.is_some() { 1 } else { calls };
         let Self { spout, output, tracker, .. } = self;
         let mut collector = SpoutCollector { transfer, output, tracker, not_send: PhantomData };
         let next = loop {
@@ -122,6 +139,9 @@ impl SpoutTask {
                 break Next::Emitted;
             }
         };
+        if let (Some(replays), Some(before)) = (&mut self.replays, replayed_before) {
+            *replays = replays.saturating_sub(emitted_count(&self.output) - before);
+        }
         if let Some(refused) = self.output.refused.take() {
             self.output.reported.push(|| refused);
         }
@@ -163,7 +183,7 @@ pub(crate) struct SpoutStats {
 
 /// Tells a spout what became of one or many of its messages.
 pub(super) fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Outcome, now_ns: u64) {
-    let SpoutTask { spout, tracker, wait, .. } = task;
+    let SpoutTask { spout, tracker, .. } = task;
     match outcome {
         Outcome::AckedRange { first, stride, count } => {
             tracker.emit_times.emit_times_of_range(first, stride, count, |time_ns, count| {
@@ -190,14 +210,19 @@ pub(super) fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Out
         Outcome::Failed { root, reason } => {
             if let Some(id) = tracker.pending.fail(root) {
                 stats.failed += 1;
-                *wait = Wait::Ready;
-                spout.fail(MessageId(id), reason);
+                task.count_failed(1);
+                task.spout.fail(MessageId(id), reason);
             }
         }
         Outcome::ResetTimeout { root } => {
             tracker.pending.reset_timeout(root);
         }
     }
+}
+
+/// How often the task has emitted.
+fn emitted_count(output: &TaskOutput) -> u64 {
+    output.streams.iter().map(|stream| stream.emitted).sum()
 }
 
 fn forget_times(tracker: &mut Tracker, root: RootId) {
@@ -210,7 +235,7 @@ fn forget_times(tracker: &mut Tracker, root: RootId) {
 /// whether one of them failed.
 #[cold]
 fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) -> bool {
-    let mut any_failed = false;
+    let mut failed_count = 0;
     for (id, failed) in task.tracker.settled.drain(..) {
         match failed {
             None => {
@@ -218,11 +243,14 @@ fn tell_settled(task: &mut SpoutTask, stats: &mut SpoutStats) -> bool {
                 task.spout.ack(id);
             }
             Some(reason) => {
-                any_failed = true;
+                failed_count += 1;
                 stats.failed += 1;
                 task.spout.fail(id, reason);
             }
         }
     }
-    any_failed
+    if failed_count > 0 {
+        task.count_failed(failed_count);
+    }
+    failed_count > 0
 }

@@ -16,14 +16,28 @@ pub(crate) fn new_histogram() -> Histogram<u64> {
 
 /// A histogram that exists once something was recorded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LazyHistogram(pub(crate) Option<Box<Histogram<u64>>>);
+pub(crate) struct LazyHistogram {
+    values: Option<Box<Histogram<u64>>>,
+    sum_ns: u64,
+}
 
 impl LazyHistogram {
     #[inline]
     pub(crate) fn record(&mut self, value_ns: u64, count: u64) {
-        let histogram = self.0.get_or_insert_with(|| Box::new(new_histogram()));
+        let histogram = self.values.get_or_insert_with(|| Box::new(new_histogram()));
+        self.sum_ns = self.sum_ns.saturating_add(value_ns.saturating_mul(count));
         // Values are clamped into the bounds, which is the only way that recording can fail.
         let _ = histogram.record_n(value_ns.clamp(1, 3_600_000_000_000), count);
+    }
+
+    /// A copy for whoever wants to see the values.
+    pub(crate) fn copy(&self) -> Option<Histogram<u64>> {
+        self.values.as_deref().cloned()
+    }
+
+    /// The sum of the values, and how many there are: what an average needs, and hardly costs anything.
+    pub(crate) fn total(&self) -> (u64, u64) {
+        (self.sum_ns, self.values.as_ref().map_or(0, |values| values.len()))
     }
 }
 

@@ -20,7 +20,7 @@ use ringstorm_ring::Doorbell;
 
 use crate::core::failure::TaskFailure;
 use crate::core::together::Together;
-use crate::metrics::CoreSnapshot;
+use crate::metrics::{CoreSnapshot, ExecutorFigures};
 use crate::worker::blueprint::{Blueprint, Place};
 
 /// Numbers of one core; written by it alone.
@@ -109,6 +109,10 @@ pub(crate) enum Command {
     Activate,
     /// Spouts may not be asked for tuples.
     Deactivate,
+    /// Spouts may be asked for as many tuples as messages fail from now on, and for nothing else.
+    AskForReplays,
+    /// Nothing but the end of a turn, by which whoever leads sees that the core lives.
+    EndTurn,
     /// No tick tuples any more.
     StopTicks,
     /// Tell the coordinator whenever the core falls idle.
@@ -130,6 +134,8 @@ pub(crate) enum Command {
     AcceptVersion { version: i64 },
     /// Copy counters and histograms.
     Snapshot(Sender<CoreSnapshot>),
+    /// Copy counters.
+    Figures(Sender<Vec<ExecutorFigures>>),
     /// Call `close` and `cleanup` and end.
     Stop { orderly: bool },
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringstorm_types::ExecutorId;
 
 use super::summary::{ExecutorView, TopologyMetrics};
-use super::{CoreSnapshot, CounterWindows, Counts, Window};
+use super::{CoreSnapshot, CounterWindows, Counts, ExecutorFigures, Window};
 
 /// Everything that was ever counted, in bounded memory: about half a kilobyte for each counter.
 ///
@@ -43,6 +43,19 @@ impl ExecutorHistory {
         }
     }
 
+    /// Takes the counters of an executor of this component.
+    fn record_of(&mut self, component: &str, uptime: Duration, counts: &Counts) {
+        if self.component != component || !self.counts.has_streams_of(counts) {
+            // Another topology altogether: nothing of what was counted belongs to it.
+            *self = Self::new(component, counts);
+        }
+        self.record(uptime, counts);
+    }
+
+    fn over_windows(&self) -> [Counts; 4] {
+        Window::ALL.map(|window| self.counts.with_values(&self.windows.over(window)))
+    }
+
     fn record(&mut self, uptime: Duration, counts: &Counts) {
         self.windows.record(uptime, &counts.values());
         self.counts = self.counts.with_values(&self.windows.over(Window::AllTime));
@@ -52,6 +65,49 @@ impl ExecutorHistory {
             self.arrival_rate_secs = self.counts.taken.saturating_sub(taken) as f64 / step.as_secs_f64();
             self.taken_since = (self.counts.taken, uptime);
         }
+    }
+}
+
+/// What one executor has counted within each window, see [`FiguresHistory::executors`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutorCounts<'a> {
+    /// Its first and last task.
+    pub id: ExecutorId,
+    /// Its component.
+    pub component: &'a str,
+    /// Whether that is a spout.
+    pub is_spout: bool,
+    /// By window, as in [`Window::ALL`].
+    pub windows: [Counts; 4],
+}
+
+/// As [`MetricsHistory`], of figures: what can be added up, by executor.
+#[derive(Debug, Default)]
+pub struct FiguresHistory {
+    uptime: Duration,
+    /// Each with whether it is of a spout.
+    executors: BTreeMap<ExecutorId, (bool, ExecutorHistory)>,
+}
+
+impl FiguresHistory {
+    /// Takes what executors have counted when they were this old. Those that are missing keep their last numbers.
+    pub fn record(&mut self, uptime: Duration, figures: impl IntoIterator<Item = ExecutorFigures>) {
+        self.uptime = self.uptime.max(uptime);
+        for ExecutorFigures { id, component, is_spout, counts } in figures {
+            let known = self.executors.entry(id);
+            let (_, history) = known.or_insert_with(|| (is_spout, ExecutorHistory::new(&component, &counts)));
+            history.record_of(&component, self.uptime, &counts);
+        }
+    }
+
+    /// What each executor has counted, at the time of its last record.
+    pub fn executors(&self) -> impl Iterator<Item = ExecutorCounts<'_>> {
+        self.executors.iter().map(|(id, (is_spout, history))| ExecutorCounts {
+            id: *id,
+            component: &history.component,
+            is_spout: *is_spout,
+            windows: history.over_windows(),
+        })
     }
 }
 
@@ -69,11 +125,7 @@ impl MetricsHistory {
                 let counts = Counts::of(executor);
                 let known = self.executors.entry(executor.id);
                 let history = known.or_insert_with(|| ExecutorHistory::new(&executor.component, &counts));
-                if history.component != executor.component || !history.counts.has_streams_of(&counts) {
-                    // Another topology altogether: nothing of what was counted belongs to it.
-                    *history = ExecutorHistory::new(&executor.component, &counts);
-                }
-                history.record(self.uptime, &counts);
+                history.record_of(&executor.component, self.uptime, &counts);
             }
             self.cores.insert(snapshot.core, snapshot);
         }
@@ -87,7 +139,7 @@ impl MetricsHistory {
                 Some(ExecutorView {
                     core: core.core,
                     snapshot: executor,
-                    windows: Window::ALL.map(|window| history.counts.with_values(&history.windows.over(window))),
+                    windows: history.over_windows(),
                     arrival_rate_secs: history.arrival_rate_secs,
                 })
             })

@@ -26,8 +26,11 @@ use crate::worker::members::{LocalCores, Members, Order, Reading};
 use crate::worker::stalls::Stalls;
 use crate::worker::talk::{Answer, FromWorker, ToWorker, Wanted};
 use change::{Change, change, is_same_plan};
+use commanded::WorkerReport;
 use draining::Draining;
+use ordered::Then;
 use peers::Peers;
+use progress::Progress;
 use speech::{Kind, Speech};
 use start::WorkerEnd;
 use superior::Instruction;
@@ -35,8 +38,11 @@ use superior::Instruction;
 mod admission;
 pub(crate) mod assignments;
 mod change;
+pub(crate) mod commanded;
 mod draining;
+mod ordered;
 mod peers;
+mod progress;
 mod speech;
 pub(crate) mod start;
 mod superior;
@@ -46,6 +52,10 @@ mod waiting;
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 /// The same while it drains.
 const DRAIN_PERIOD: Duration = Duration::from_millis(20);
+/// A worker has drained when nothing has come or gone for so long: what others have of its trees would have come back.
+const QUIET: Duration = Duration::from_secs(1);
+/// The same where the end was prepared, and somebody waits for it.
+const QUIET_BRIEF: Duration = Duration::from_millis(200);
 /// How long a worker waits for the counters of its cores.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long their last words may take to get here.
@@ -73,12 +83,16 @@ struct Agent {
     is_ending: bool,
     /// Somebody wants this worker to take nothing new and to end.
     draining: Option<(Draining, Instant)>,
+    /// Until then spouts are asked for replays.
+    asks_until: Option<Instant>,
     ended: usize,
     /// Why this worker cannot go on.
     failed: Option<String>,
     /// By component: how many cores have carried out its `finish`.
     finished: BTreeMap<u32, usize>,
     stalls: Stalls,
+    /// For whoever wants to know of it.
+    progress: Option<Progress>,
     next_counts: Instant,
 }
 
@@ -87,7 +101,17 @@ impl Agent {
         loop {
             match inbox.recv_timeout(if self.draining.is_some() { DRAIN_PERIOD } else { LOOK_PERIOD }) {
                 Ok(Input::Instruction(Instruction::End)) => return self.end_alone(inbox),
-                Ok(Input::Instruction(Instruction::Drain)) => self.begin_to_drain(),
+                Ok(Input::Instruction(Instruction::Drain)) => {
+                    let limit = self.blueprint.config.drain_timeout_secs().unwrap_or(30.0);
+                    self.begin_to_drain(Duration::from_secs_f64(limit), QUIET);
+                }
+                Ok(Input::Instruction(Instruction::Ordered(order))) => {
+                    if let Then::End(why) = self.carry_out(order) {
+                        let note = why.map(|why| format!("this worker ends: {why}"));
+                        note.into_iter().for_each(|text| self.speech.note(Kind::Own, text));
+                        return self.end_alone(inbox);
+                    }
+                }
                 Ok(Input::Instruction(Instruction::Assignment(assignment))) => {
                     if let Some(why) = self.reassign(*assignment) {
                         self.speech.note(Kind::Own, format!("this worker ends: {why}"));
@@ -98,6 +122,7 @@ impl Agent {
                 Ok(Input::Instruction(Instruction::Note(text))) => self.speech.note(Kind::Assignment, text),
                 Ok(Input::Cores(message)) => self.heard(message),
                 Ok(Input::Keeper(event)) => {
+                    self.report_peer(&event);
                     if let Some((kind, text)) = self.peers.keep(event) {
                         self.speech.note(kind, text);
                     }
@@ -111,6 +136,9 @@ impl Agent {
             if !self.is_ending {
                 self.peers.look().into_iter().for_each(|(kind, text)| self.speech.note(kind, text));
             }
+            self.end_replays();
+            let progress = self.progress.as_mut().map(|progress| progress.look(&self.cores, Instant::now()));
+            progress.into_iter().flatten().for_each(|report| self.speech.superior().report(|| Some(report)));
             if self.ended == self.cores.count() {
                 self.hear_the_last(inbox);
                 self.speech.tell(&FromWorker::Ended { panic: None });
@@ -182,7 +210,7 @@ impl Agent {
         self.assignment = assignment;
         self.peers.change(&self.assignment, rewired.as_ref(), &stay);
         if let Some(active) =
-            stay.active.filter(|_| self.is_ready && self.draining.is_none() && !self.speech.has_leader())
+            stay.active.filter(|_| self.is_ready && self.draining.is_none() && !self.speech.superior().orders_spouts())
         {
             self.cores.tell_all(if active { Order::Activate } else { Order::Deactivate });
         }
@@ -219,6 +247,9 @@ impl Agent {
         let told = match event {
             Event::Ready { .. } => {
                 self.ready += 1;
+                if self.ready == self.cores.count() {
+                    self.speech.superior().report(|| Some(WorkerReport::Started));
+                }
                 return self.check_ready();
             }
             Event::StopAsked => FromWorker::StopAsked,
@@ -253,6 +284,7 @@ impl Agent {
                 if self.is_ending || self.speech.has_leader() && matches!(lost, Lost::PeerEnded) {
                     return;
                 }
+                self.report_loss(core - self.cores.first_core(), peer, &lost);
                 if let Some(text) = self.peers.lost(core - self.cores.first_core(), peer, &lost) {
                     self.speech.note(Kind::Connection, text);
                 }
@@ -262,7 +294,10 @@ impl Agent {
                 self.peers.ready(core - self.cores.first_core(), peer);
                 return self.check_ready();
             }
-            Event::Ahead { version } => return self.peers.heard_of(version),
+            Event::Ahead { version } => {
+                self.speech.superior().report(|| Some(WorkerReport::Ahead { version }));
+                return self.peers.heard_of(version);
+            }
             Event::Noted { text } => return self.speech.note(Kind::Own, text),
             Event::Died { .. } => return,
             Event::Ended { panic, .. } => {
@@ -291,16 +326,15 @@ impl Agent {
         if !self.is_ready && self.ready == self.cores.count() && self.peers.all_were_ready() {
             self.is_ready = true;
             self.speech.tell(&FromWorker::Ready);
-            if !self.speech.has_leader() && self.draining.is_none() && self.assignment.active {
+            if !self.speech.superior().orders_spouts() && self.draining.is_none() && self.assignment.active {
                 self.cores.tell_all(Order::Activate);
             }
         }
     }
 
-    /// Nothing new is taken from now on.
-    fn begin_to_drain(&mut self) {
-        let time = Duration::from_secs_f64(self.blueprint.config.drain_timeout_secs().unwrap_or(30.0));
-        self.draining.get_or_insert_with(|| (Draining::new(time), Instant::now()));
+    /// Nothing new is taken from now on, and it ends when nothing has come or gone for `quiet`, or after `limit`.
+    fn begin_to_drain(&mut self, limit: Duration, quiet: Duration) {
+        self.draining.get_or_insert_with(|| (Draining::new(limit, quiet), Instant::now()));
         self.cores.tell_all(Order::StopTicks);
         self.cores.tell_all(Order::Deactivate);
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::host::Host;
 use crate::core::status::{Command, CommandBox, CoreStatus};
-use crate::metrics::CoreSnapshot;
+use crate::metrics::{CoreSnapshot, ExecutorFigures};
 use crate::worker::blueprint::Blueprint;
 
 /// What a coordinator asks of all members.
@@ -26,6 +26,8 @@ pub(crate) enum Order {
     Activate,
     /// Spouts may not be asked for tuples.
     Deactivate,
+    /// Spouts may be asked for as many tuples as messages fail from now on, and for nothing else.
+    AskForReplays,
     /// No tick tuples any more.
     StopTicks,
     /// Tell whenever there is nothing to do.
@@ -47,6 +49,7 @@ impl From<Order> for Command {
         match order {
             Order::Activate => Self::Activate,
             Order::Deactivate => Self::Deactivate,
+            Order::AskForReplays => Self::AskForReplays,
             Order::StopTicks => Self::StopTicks,
             Order::ReportIdle => Self::ReportIdle,
             Order::Finish { component } => Self::Finish { component },
@@ -210,6 +213,16 @@ impl LocalCores {
             };
         }
         all
+    }
+
+    /// What the executors of those cores have counted that answer in time.
+    pub(crate) fn figures(&self, timeout: Duration) -> Vec<ExecutorFigures> {
+        let (reply, replies) = channel();
+        self.commands.iter().for_each(|commands| commands.send(Command::Figures(reply.clone())));
+        drop(reply);
+        let until = Instant::now() + timeout;
+        let answer = |_| replies.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+        self.commands.iter().map_while(answer).flatten().collect()
     }
 
     /// Which component's code holds a core.

@@ -77,8 +77,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// A value that a key does not take.
-    pub(crate) fn bad_value(key: &str, value: &Value, origin: &Origin, wanted: impl Into<String>) -> Self {
+    /// A value that a key does not take; `wanted` says in words what it takes. A secret is not shown.
+    pub fn bad_value(key: &str, value: &Value, origin: &Origin, wanted: impl Into<String>) -> Self {
         let value = shorten(&shown(key, value).to_string());
         Self::BadValue { key: key.to_owned(), value, origin: origin.clone(), wanted: wanted.into() }
     }

@@ -65,6 +65,15 @@ pub const DRAIN_TIMEOUT_SECS: &str = "ringstorm.drain.timeout.secs";
 /// How often a task may fail before its worker gives up.
 pub const TASK_FAILURE_LIMIT: &str = "ringstorm.task.failure.limit";
 
+/// How many executors share the tasks of `__acker` after a rebalance. Nobody can set it: it is refused where a topology is
+/// built, and put there afterwards.
+pub(crate) const ACKERS_SHARED_BY: &str = "ringstorm.ackers.shared.by";
+/// In the configuration of a topology that was submitted: the words of its executable's own options, in their order.
+pub const MAIN_ARGS: &str = "ringstorm.main.args";
+/// In the configuration of a topology that was submitted: the [`WIRE_FORMAT`](crate::wire_format::WIRE_FORMAT) of its
+/// executable.
+pub const WIRE_FORMAT: &str = "ringstorm.wire.format";
+
 /// Default of [`TOPOLOGY_WORKERS`].
 pub const DEFAULT_WORKERS: u32 = 1;
 /// Default of [`TOPOLOGY_MESSAGE_TIMEOUT_SECS`].

@@ -35,6 +35,17 @@ const INT_MAX: u64 = i32::MAX as u64;
 const BYTES_MAX: u64 = 1 << 40;
 
 impl Config {
+    /// The tasks of `__acker`, and how many executors share them, whatever defaults would be.
+    pub fn set_ackers(&mut self, tasks: u32, executors: u32, origin: &Origin) {
+        self.set(keys::TOPOLOGY_ACKER_EXECUTORS, tasks, origin.clone());
+        self.set(keys::ACKERS_SHARED_BY, executors, origin.clone());
+    }
+
+    /// How many executors share the tasks of `__acker`, if that was [set](Self::set_ackers); otherwise each has one.
+    pub(crate) fn ackers_shared_by(&self) -> Option<u32> {
+        self.get(keys::ACKERS_SHARED_BY)?.as_u64().and_then(|count| u32::try_from(count).ok())
+    }
+
     /// [`keys::TOPOLOGY_WORKERS`].
     ///
     /// # Errors
@@ -333,17 +344,25 @@ impl Config {
     }
 
     /// The value and origin of a key that is set to something other than null.
-    fn given(&self, key: &str) -> Option<(&Value, &Origin)> {
+    pub fn given(&self, key: &str) -> Option<(&Value, &Origin)> {
         let setting = self.settings.get(key)?;
         (!setting.value.is_null()).then_some((&setting.value, &setting.origin))
     }
 
-    fn flag(&self, key: &str, default: bool) -> Result<bool, ConfigError> {
+    /// A key that is true or false, or its default when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn flag(&self, key: &str, default: bool) -> Result<bool, ConfigError> {
         let Some((value, origin)) = self.given(key) else { return Ok(default) };
         value.as_bool().ok_or_else(|| ConfigError::bad_value(key, value, origin, "true or false"))
     }
 
-    fn optional_integer(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
+    /// A key that is a whole number within a range; `None` when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn optional_integer(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
         let Some((value, origin)) = self.given(key) else { return Ok(None) };
         match value.as_u64() {
             Some(number) if range.contains(&number) => Ok(Some(number)),
@@ -367,7 +386,11 @@ impl Config {
         Ok(self.optional_integer(key, range)?.map_or(default, |size| size as usize))
     }
 
-    fn optional_number(&self, key: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, ConfigError> {
+    /// A key that is a number within a range, fractions included; `None` when it is unset.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`].
+    pub fn optional_number(&self, key: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, ConfigError> {
         let Some((value, origin)) = self.given(key) else { return Ok(None) };
         match value.as_f64() {
             Some(number) if range.contains(&number) => Ok(Some(number)),

@@ -126,3 +126,16 @@ proptest! {
         prop_assert_eq!(number(&topology, &Config::new(), ackers).unwrap(), numbering);
     }
 }
+
+#[test]
+fn after_a_rebalance_fewer_executors_share_the_ackers() {
+    let mut topology = Topology::default();
+    topology.components.insert(ComponentId::new("words").unwrap(), Component::spout());
+    let mut config = Config::new();
+    config.set_ackers(5, 2, &Origin::DEFAULT);
+    let numbering = number(&topology, &config, 9).unwrap();
+    let ids: Vec<(i32, i32)> = numbering.executors().iter().map(|it| (it.id.first.0, it.id.last.0)).collect();
+    assert_eq!(ids, [(1, 3), (4, 5), (6, 6)]);
+    config.set_ackers(2, 7, &Origin::DEFAULT);
+    assert_eq!(number(&topology, &config, 9).unwrap().executors_of(ACKER_COMPONENT).len(), 2);
+}

@@ -124,6 +124,16 @@ fn every_difference_between_two_programs_is_named() {
 }
 
 #[test]
+fn whoever_is_refused_as_stale_learns_which_incarnation_is_current() {
+    let stale = HandshakeError::StaleIncarnation { worker: 7, found: 41, newest: u64::MAX };
+    assert_eq!(HandshakeError::Refused(stale.to_string()).newest_known_to_peer(), Some(u64::MAX));
+    assert_eq!(stale.newest_known_to_peer(), None, "it is the peer that is stale");
+    for other in ["", "incarnation ", "incarnation 1 of worker 2 is stale: x is known", "the handshake failed"] {
+        assert_eq!(HandshakeError::Refused(other.into()).newest_known_to_peer(), None, "{other}");
+    }
+}
+
+#[test]
 fn a_stranger_that_claims_much_or_speaks_out_of_turn_is_refused() {
     let mut frame = Vec::new();
     begin(Kind::Frame, 0, &mut frame);

@@ -14,11 +14,9 @@ use ringstorm_protocol::handshake::{Claims, CorePair, HandshakeError, StreamLayo
 use ringstorm_tuple::Schema;
 use ringstorm_types::fnv::fnv;
 use ringstorm_types::generations::{Generations, StaleIncarnation};
+use ringstorm_types::wire_format::PAYLOAD_FORMAT;
 
 use crate::worker::blueprint::Blueprint;
-
-/// How tuples are archived, as `engine/frame/FORMAT.md` says. Another value is another wire format.
-const PAYLOAD_FORMAT: &str = "rkyv 0.8.18 unaligned little_endian pointer_width_32";
 
 /// What a worker knows of the others.
 #[derive(Debug, Default)]
@@ -107,4 +105,18 @@ impl Admission for WorkerAdmission {
 fn layout(schema: &Schema) -> u64 {
     let names = schema.fields().iter().flat_map(|name| name.as_bytes().iter().chain(&[0]));
     fnv(schema.layout().0.to_le_bytes().into_iter().chain(names.copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringstorm_frame::FRAME_VERSION;
+    use ringstorm_protocol::unit::LAYOUT_VERSION;
+    use ringstorm_types::wire_format::WIRE_FORMAT;
+
+    use super::PAYLOAD_FORMAT;
+
+    #[test]
+    fn the_wire_format_is_that_of_frames_units_and_payloads() {
+        assert_eq!(WIRE_FORMAT, format!("frame {FRAME_VERSION}, protocol {LAYOUT_VERSION}, {PAYLOAD_FORMAT}"));
+    }
 }

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use crate::worker::members::Reading;
 
-/// Nothing has come or gone for so long: what others have of its trees would have come back.
-const QUIET: Duration = Duration::from_secs(1);
 /// How long others that go on sending are served after nothing of its own is pending.
 const FOR_OTHERS: Duration = Duration::from_secs(3);
 
@@ -18,6 +16,8 @@ const FOR_OTHERS: Duration = Duration::from_secs(3);
 pub(crate) struct Draining {
     /// It ends then, drained or not.
     until: Duration,
+    /// It has drained when nothing has come or gone for so long.
+    quiet: Duration,
     /// The last reading that differed from the one before, and when it was taken.
     changed: Option<(Reading, Duration)>,
     /// Since when nothing of its own is pending.
@@ -26,8 +26,8 @@ pub(crate) struct Draining {
 
 impl Draining {
     /// It ends at `until` at the latest, on the clock of [`Draining::is_over`].
-    pub(crate) fn new(until: Duration) -> Self {
-        Self { until, changed: None, settled: None }
+    pub(crate) fn new(until: Duration, quiet: Duration) -> Self {
+        Self { until, quiet, changed: None, settled: None }
     }
 
     /// Whether there is nothing left to wait for.
@@ -38,7 +38,7 @@ impl Draining {
         };
         self.changed = Some((reading, since));
         self.settled = if reading.sent.pending == 0 { self.settled.or(Some(now)) } else { None };
-        let is_quiet = reading.is_balanced() && now.saturating_sub(since) >= QUIET;
+        let is_quiet = reading.is_balanced() && now.saturating_sub(since) >= self.quiet;
         let is_settled = self.settled.is_some_and(|settled| now.saturating_sub(settled) >= FOR_OTHERS);
         is_quiet || is_settled || now >= self.until
     }
@@ -59,7 +59,7 @@ mod tests {
 
     /// When it is over, in tenths of a second.
     fn over_at(mut reading: impl FnMut(u64) -> Reading) -> Option<u64> {
-        let mut draining = Draining::new(Duration::from_secs(30));
+        let mut draining = Draining::new(Duration::from_secs(30), Duration::from_secs(1));
         (0..400).find(|tenth| draining.is_over(Duration::from_millis(100 * tenth), reading(*tenth)))
     }
 

@@ -181,7 +181,7 @@ impl Peers {
     }
 
     /// Another process is behind a worker now: the cores give up what they have for the one before.
-    fn renew(&mut self, worker: u64, incarnation: u64) {
+    pub(crate) fn renew(&mut self, worker: u64, incarnation: u64) {
         let cores_think = self.incarnations.entry(worker).or_default();
         if incarnation <= *cores_think {
             return;
@@ -224,7 +224,7 @@ impl Peers {
                 }
                 was_away.then(|| (Kind::Connection, format!("{} is back", name(route))))
             }
-            KeeperEvent::Unreachable { route, why } => {
+            KeeperEvent::Unreachable { route, why, .. } => {
                 self.waiting.failed(route.worker, &why, self.started.elapsed());
                 None
             }
@@ -305,6 +305,12 @@ impl Peers {
         };
         let of_waiting = self.waiting.look(self.started.elapsed()).into_iter().map(|text| (Kind::Unreachable, text));
         of_waiting.chain(news.into_iter().map(tell)).chain(late).collect()
+    }
+
+    /// The worker at the other end of a connection, and the process of it that the cores take it for.
+    pub(crate) fn process_of(&self, core: usize, peer: usize) -> Option<(u64, u64)> {
+        let worker = self.places.get(core)?.get(peer)?.worker;
+        Some((worker, self.incarnations.get(&worker).copied().unwrap_or_default()))
     }
 
     fn route_of(&self, core: usize, peer: usize) -> Option<Route> {

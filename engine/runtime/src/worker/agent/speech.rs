@@ -75,6 +75,11 @@ impl Speech {
         self.superior.leads()
     }
 
+    /// Whom it speaks to.
+    pub(crate) fn superior(&self) -> &Superior {
+        &self.superior
+    }
+
     /// Says it, whatever was said before.
     pub(crate) fn tell(&self, message: &FromWorker) {
         self.superior.tell(message);

@@ -18,6 +18,7 @@ use ringstorm_types::assignment::Assignment;
 use super::admission::{SharedKnown, WorkerAdmission};
 use super::assignments::{AssignmentNews, Assignments};
 use super::peers::Peers;
+use super::progress::Progress;
 use super::speech::Speech;
 use super::superior::{Instruction, Superior, hear_assignments, hear_leader, into};
 use super::{Agent, Input, LOOK_PERIOD};
@@ -76,7 +77,8 @@ pub fn run_worker(name: &str, topology: BuiltTopology, worker: usize, leader: &P
     let Some(position) = assignment.position_of(worker as u64) else { return Ok(()) };
     let cpus = cpus_of(&assignment, position, &cpus::usable().cpus);
     let (inputs, inbox) = channel();
-    let start = Start { name, topology: Arc::new(topology), position, cpus: &cpus, listener };
+    let figures_period = Duration::ZERO;
+    let start = Start { name, topology: Arc::new(topology), position, cpus: &cpus, listener, figures_period };
     let agent = match start.start(*assignment, &superior, &inputs) {
         Ok(agent) => agent,
         Err(error) => {
@@ -119,7 +121,8 @@ pub fn run_assigned_worker(
     let listener = TcpListener::bind(listen).map_err(system(&format!("listening on {listen}")))?;
     let (inputs, inbox) = channel();
     let cpus = cpus::usable().cpus;
-    let start = Start { name, topology: Arc::new(topology), position, cpus: &cpus, listener };
+    let figures_period = Duration::ZERO;
+    let start = Start { name, topology: Arc::new(topology), position, cpus: &cpus, listener, figures_period };
     let agent = start.start(assignment, &Superior::Log, &inputs)?;
     let tell = into(inputs.clone(), Input::Instruction);
     hear("ringstorm-assignments", move || hear_assignments(&mut assignments, tell))?;
@@ -133,24 +136,31 @@ pub fn run_assigned_worker(
 }
 
 /// Starts a thread that waits for instructions.
-fn hear(name: &str, hear: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
+pub(super) fn hear(name: &str, hear: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
     let thread = std::thread::Builder::new().name(name.into());
     thread.spawn(hear).map(drop).map_err(system("starting a thread (limit: processes)"))
 }
 
 /// What a worker is started with.
-struct Start<'a> {
-    name: &'a str,
-    topology: Arc<BuiltTopology>,
+pub(super) struct Start<'a> {
+    pub(super) name: &'a str,
+    pub(super) topology: Arc<BuiltTopology>,
     /// Its place in the assignment.
-    position: usize,
-    cpus: &'a [usize],
-    listener: TcpListener,
+    pub(super) position: usize,
+    pub(super) cpus: &'a [usize],
+    pub(super) listener: TcpListener,
+    /// How often figures are reported to whoever wants them.
+    pub(super) figures_period: Duration,
 }
 
 impl Start<'_> {
-    fn start(self, assignment: Assignment, superior: &Superior, inputs: &Sender<Input>) -> Result<Agent, StartError> {
-        let Self { name, topology, position, cpus, listener } = self;
+    pub(super) fn start(
+        self,
+        assignment: Assignment,
+        superior: &Superior,
+        inputs: &Sender<Input>,
+    ) -> Result<Agent, StartError> {
+        let Self { name, topology, position, cpus, listener, figures_period } = self;
         let absence = topology.config.worker_absence_secs().map_err(BuildError::from)?;
         let absence = Duration::from_secs_f64(absence);
         let blueprint = Arc::new(Blueprint::new(topology, name, Arc::new(assignment), position, cpus)?);
@@ -188,11 +198,13 @@ impl Start<'_> {
             stalls: Stalls::new(cores.count(), cores.first_core()),
             blueprint,
             peers,
+            progress: superior.wants_figures().then(|| Progress::new(&cores, figures_period, Instant::now())),
             next_counts: Instant::now() + LOOK_PERIOD,
             ready: 0,
             is_ready: false,
             is_ending: false,
             draining: None,
+            asks_until: None,
             ended: 0,
             failed: None,
             finished: BTreeMap::new(),

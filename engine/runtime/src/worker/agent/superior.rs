@@ -1,7 +1,8 @@
 //! Whom a worker tells what happens, and who tells it what to do.
 //!
-//! Either the process that leads a run on one machine, over a socket: it gives assignments and orders, and wants to know
-//! everything. Or a source of assignments alone: then what happens goes to standard error.
+//! The process that leads a run on one machine, over a socket: it gives assignments and orders, and wants to know
+//! everything. Or a source of assignments alone: then what happens goes to standard error. Or the control thread of a
+//! cluster's worker, see [`commanded`](super::commanded).
 //!
 //! Threading: one thread waits for instructions; any thread tells. Errors: a leader that is gone is the end of the worker.
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ringstorm_types::assignment::Assignment;
 
 use crate::worker::agent::assignments::{AssignmentNews, Assignments};
+use crate::worker::agent::commanded::{WorkerOrder, WorkerReport};
 use crate::worker::talk::{self, FromWorker, ToWorker};
 
 /// Whom a worker tells what happens.
@@ -22,6 +24,8 @@ pub(crate) enum Superior {
     Leader(Arc<Mutex<UnixStream>>),
     /// Whoever reads standard error.
     Log,
+    /// The control thread of this process.
+    Control(Arc<dyn Fn(WorkerReport) + Send + Sync>),
 }
 
 impl Superior {
@@ -36,12 +40,36 @@ impl Superior {
                     eprintln!("{line}");
                 }
             }
+            Self::Control(report) => {
+                if let Some(said) = WorkerReport::of(message) {
+                    report(said);
+                }
+            }
         }
     }
 
-    /// Whether somebody gives orders besides the assignment.
+    /// Reports what only a control thread wants to know.
+    pub(crate) fn report(&self, make: impl FnOnce() -> Option<WorkerReport>) {
+        if let Self::Control(report) = self
+            && let Some(said) = make()
+        {
+            report(said);
+        }
+    }
+
+    /// Whether a process leads the run, beside which this one does not decide that it ends.
     pub(crate) fn leads(&self) -> bool {
         matches!(self, Self::Leader(_))
+    }
+
+    /// Whether somebody says besides the assignment whether spouts are active.
+    pub(crate) fn orders_spouts(&self) -> bool {
+        matches!(self, Self::Leader(_) | Self::Control(_))
+    }
+
+    /// Whether somebody wants to know of progress and figures.
+    pub(crate) fn wants_figures(&self) -> bool {
+        matches!(self, Self::Control(_))
     }
 }
 
@@ -65,6 +93,8 @@ pub(crate) enum Instruction {
     Assignment(Box<Assignment>),
     /// From a leader.
     Other(ToWorker),
+    /// From a control thread.
+    Ordered(WorkerOrder),
     /// For whoever runs this.
     Note(String),
     /// Take nothing new, drain and end.

@@ -1,0 +1,263 @@
+//! Starts and ends the processes of a cluster, and asks them by the command line.
+//!
+//! Threading: belongs to one test. Errors: what cannot be done panics with what was seen. Whatever a test does, its
+//! processes end with it: daemons with [`Cluster`], workers with the group that their supervisor made for them.
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use ringstorm_ensemble::Ensemble;
+use ringstorm_tests::outside::Outside;
+use ringstorm_tests::waiting::until;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
+
+/// The command line, as the tool has it.
+const RINGSTORM: &str = env!("CARGO_BIN_EXE_ringstorm-cluster");
+/// The topology under test.
+pub(crate) const NUMBERS: &str = env!("CARGO_BIN_EXE_numbers");
+
+/// How a cluster is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) nimbuses: usize,
+    pub(crate) supervisors: usize,
+    /// Slots of each supervisor.
+    pub(crate) slots: usize,
+    /// Further lines of each `storm.yaml`.
+    pub(crate) settings: Vec<String>,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { nimbuses: 1, supervisors: 2, slots: 2, settings: Vec::new() }
+    }
+}
+
+/// A cluster.
+pub(crate) struct Cluster {
+    pub(crate) nimbuses: Vec<Daemon>,
+    pub(crate) supervisors: Vec<Daemon>,
+    client: PathBuf,
+    // Goes when its daemons are gone.
+    _ensemble: Ensemble,
+    folder: tempfile::TempDir,
+}
+
+/// A daemon, running or not.
+pub(crate) struct Daemon {
+    verb: &'static str,
+    conf: PathBuf,
+    pub(crate) home: PathBuf,
+    child: Option<Child>,
+}
+
+/// A worker process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WorkerProcess {
+    pub(crate) pid: i32,
+    /// The launch file that it was started with.
+    pub(crate) launch: PathBuf,
+}
+
+impl Cluster {
+    /// Starts one; `None` without ZooKeeper, which was said.
+    pub(crate) fn start_or_skip(shape: &Shape) -> Option<Self> {
+        let ensemble = Ensemble::start_or_skip(1)?;
+        let folder = tempfile::tempdir().unwrap();
+        let ports = free_ports(shape.nimbuses + shape.supervisors * shape.slots);
+        let (nimbus_ports, slots) = ports.split_at(shape.nimbuses);
+        let common = common_settings(&ensemble, nimbus_ports, &shape.settings);
+        let client = folder.path().join("client/storm.yaml");
+        write(&client, &common);
+        let daemon = |verb, name: String, more: String| {
+            let home = folder.path().join(name);
+            let conf = home.join("storm.yaml");
+            write(&conf, &format!("{common}{more}storm.local.dir: {home:?}\nstorm.log.dir: {:?}\n", home.join("logs")));
+            Daemon { verb, conf, home, child: None }
+        };
+        let nimbuses = (1..).zip(nimbus_ports);
+        let nimbuses = nimbuses.map(|(number, port)| {
+            daemon("nimbus", format!("nimbus-{number}"), format!("nimbus.thrift.port: {port}\n"))
+        });
+        let supervisors = (1..).zip(slots.chunks(shape.slots.max(1)));
+        let supervisors = supervisors.map(|(number, ports)| {
+            daemon("supervisor", format!("supervisor-{number}"), format!("supervisor.slots.ports: {ports:?}\n"))
+        });
+        let (nimbuses, supervisors) = (nimbuses.collect(), supervisors.collect());
+        let mut cluster = Self { nimbuses, supervisors, client, _ensemble: ensemble, folder };
+        cluster.nimbuses.iter_mut().chain(&mut cluster.supervisors).for_each(Daemon::start);
+        until("the cluster to lead", Duration::from_secs(60), || cluster.try_ringstorm(&["list"]).status.success());
+        let count = shape.supervisors;
+        until("the supervisors", Duration::from_secs(60), || {
+            cluster.json(&["cluster"])["supervisors"].as_array().is_some_and(|all| all.len() == count)
+        });
+        Some(cluster)
+    }
+
+    /// A folder of the test's own.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs a command as a client would.
+    pub(crate) fn try_ringstorm(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(RINGSTORM);
+        command.arg("--config").arg(&self.client).args(words).stdin(Stdio::null());
+        command.output().unwrap()
+    }
+
+    /// The same, which must succeed; what it printed.
+    #[track_caller]
+    pub(crate) fn ringstorm(&self, words: &[&str]) -> String {
+        let output = self.try_ringstorm(words);
+        assert!(output.status.success(), "{words:?}: {output:?}\n{}", self.logs());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A command's answer for programs.
+    #[track_caller]
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        let text = self.ringstorm(&words);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
+    }
+
+    /// Submits the topology whose messages come from a source.
+    pub(crate) fn submit(&self, name: &str, source: &Outside, executors: usize, settings: &[&str]) {
+        let (path, executors) = (source.path().to_str().unwrap(), executors.to_string());
+        let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
+        let words = ["submit", NUMBERS, name].into_iter().chain(settings);
+        let words: Vec<&str> = words.chain(["--source", path, "--executors", &executors]).collect();
+        self.ringstorm(&words);
+    }
+
+    /// The worker processes of a topology, or of all.
+    pub(crate) fn workers(&self) -> Vec<WorkerProcess> {
+        let mut workers: Vec<WorkerProcess> = self.supervisors.iter().flat_map(Daemon::workers).collect();
+        workers.sort();
+        workers
+    }
+
+    /// What all daemons and workers logged, for whoever reads why a test failed.
+    pub(crate) fn logs(&self) -> String {
+        let mut logs = String::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|end| end == "log") {
+                    let text = std::fs::read(&path).unwrap_or_default();
+                    let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(4000)..]).into_owned();
+                    let _ = writeln!(logs, "--- {}\n{tail}", path.display());
+                }
+            }
+        }
+        logs
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.logs());
+        }
+        self.supervisors.iter_mut().chain(&mut self.nimbuses).for_each(Daemon::kill);
+        self.supervisors.iter().for_each(Daemon::kill_workers);
+    }
+}
+
+impl Daemon {
+    /// Starts it.
+    pub(crate) fn start(&mut self) {
+        let output = self.home.join(format!("{}.output.log", self.verb));
+        let output = std::fs::File::options().create(true).append(true).open(output).unwrap();
+        let mut command = Command::new(RINGSTORM);
+        command.arg("--config").arg(&self.conf).arg(self.verb).stdin(Stdio::null());
+        command.stdout(output.try_clone().unwrap()).stderr(output);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).unwrap();
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Asks it to end, and waits for that.
+    pub(crate) fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        let mut child = self.child.take().unwrap();
+        let ended = ringstorm_tests::waiting::end_of(&mut child, Duration::from_secs(20));
+        assert!(ended.is_some_and(|status| status.success()), "{} ended with {ended:?}", self.verb);
+    }
+
+    /// The worker processes that it has started and that live.
+    pub(crate) fn workers(&self) -> Vec<WorkerProcess> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let worker = |pid: i32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let words: Vec<&str> = std::str::from_utf8(&words).ok()?.split('\0').collect();
+            let command = words.iter().position(|word| *word == "ringstorm-worker")?;
+            let launch = PathBuf::from(words.get(command + 1)?);
+            launch.starts_with(&self.home).then_some(WorkerProcess { pid, launch })
+        };
+        pids.filter_map(worker).collect()
+    }
+
+    /// Kills all of its worker processes.
+    pub(crate) fn kill_workers(&self) {
+        for worker in self.workers() {
+            worker.kill_group();
+        }
+    }
+}
+
+impl WorkerProcess {
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid).unwrap(), signal).unwrap();
+    }
+
+    fn kill_group(&self) {
+        // It may have ended meanwhile.
+        let _ = kill_process_group(Pid::from_raw(self.pid).unwrap(), Signal::KILL);
+    }
+}
+
+fn common_settings(ensemble: &Ensemble, nimbus_ports: &[u16], more: &[String]) -> String {
+    let address = ensemble.addresses()[0];
+    let mut settings = format!(
+        "storm.zookeeper.servers: [{:?}]\nstorm.zookeeper.port: {}\nstorm.local.hostname: \"127.0.0.1\"\n",
+        address.ip().to_string(),
+        address.port(),
+    );
+    let seeds: Vec<String> = nimbus_ports.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
+    let _ = writeln!(settings, "nimbus.seeds: [{}]", seeds.join(", "));
+    more.iter().for_each(|line| settings.push_str(&format!("{line}\n")));
+    settings
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
