@@ -92,10 +92,12 @@ impl World {
         let name = &self.processes[call.nimbus.0].name;
         let own = self.addresses.iter().find(|(_, nimbus)| **nimbus == call.nimbus);
         leadership::check_answer(name, own.map(|(address, _)| address.as_str()), &answer)?;
-        if let (Some(token), Err(refusal)) = (&call.token, &answer)
-            && !matches!(refusal, Refusal::Unknown(_))
-        {
-            self.note_refused(token, call.nimbus, call.asked_at, refusal)?;
+        match (&call.token, &answer) {
+            (Some(token), Ok(Reply::Submitted { .. })) => self.note_submitted(token, call.nimbus),
+            (Some(token), Err(refusal)) if !matches!(refusal, Refusal::Unknown(_)) => {
+                self.note_refused(token, call.nimbus, call.asked_at, refusal)?;
+            }
+            _ => {}
         }
         if call.is_given_up {
             return Ok(());

@@ -25,6 +25,8 @@ pub struct Truth {
     created: BTreeMap<String, Vec<Created>>,
     /// Who has said of the submission with a token that nothing was done.
     refused: BTreeSet<(String, ProcessId, u64)>,
+    /// When a nimbus has last said of the submission with a token that it was done.
+    submitted: BTreeMap<(String, ProcessId), At>,
     /// When a topology of a name was last seen in a state; those that are in it now are not here.
     seen: BTreeMap<(String, State), At>,
 }
@@ -230,6 +232,11 @@ impl World {
         Ok(())
     }
 
+    /// A nimbus says of a submission that it was done.
+    pub(crate) fn note_submitted(&mut self, token: &str, nimbus: ProcessId) {
+        self.truth.submitted.insert((token.to_owned(), nimbus), self.now);
+    }
+
     /// A nimbus says of a submission that nothing was done.
     pub(crate) fn note_refused(
         &mut self,
@@ -238,13 +245,16 @@ impl World {
         asked_at: At,
         refusal: &Refusal,
     ) -> Result<(), Violation> {
-        // What an earlier call has made is for that one to tell.
+        // What an earlier call has made is for that one to tell, also when it was told while this one waited.
+        let told = self.truth.submitted.get(&(token.to_owned(), nimbus));
         let made = self.truth.created.get(token).and_then(|all| {
             all.iter()
                 .find(|it| it.writer == nimbus && it.at >= asked_at && self.mirror.bases.contains_key(&it.topology))
         });
         let is_a_claim = matches!(refusal, Refusal::TryAgain(_) | Refusal::AlreadyAlive(_) | Refusal::NoUpload(_));
-        if let Some(Created { topology, .. }) = made.filter(|_| is_a_claim && !self.is_submitting(nimbus, token)) {
+        let is_told = told.is_some_and(|told| *told >= asked_at);
+        let lie = made.filter(|_| is_a_claim && !is_told && !self.is_submitting(nimbus, token));
+        if let Some(Created { topology, .. }) = lie {
             let who = &self.processes[nimbus.0].name;
             return Err(Violation::new(LAW, format!("{who} says {refusal:?}, and {topology} is there")));
         }
