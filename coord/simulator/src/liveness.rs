@@ -72,11 +72,12 @@ fn topologies(world: &World) -> Option<String> {
     let slots: usize = world.slots;
     let wanted: usize = world.mirror.bases.values().map(|base| usize::try_from(base.num_workers).unwrap_or(0)).sum();
     for (topology, base) in &world.mirror.bases {
+        // Nothing can be done for it but its end.
+        if is_lost(world, topology) && base.status != TopologyStatus::Killed {
+            continue;
+        }
         if !matches!(base.status, TopologyStatus::Active | TopologyStatus::Inactive) {
             return Some(format!("{topology} is {:?}", base.status));
-        }
-        if is_lost(world, topology) {
-            continue;
         }
         if let Some(unmet) = code(world, topology) {
             return Some(unmet);

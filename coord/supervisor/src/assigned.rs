@@ -36,6 +36,8 @@ pub(crate) struct Assignments {
     known: BTreeMap<NodeName, Stat>,
     /// The highest version that was seen of each topology.
     versions: BTreeMap<String, i64>,
+    /// Those of them whose assignment in the tree is older now.
+    passed_over: BTreeMap<String, i64>,
     /// Topologies with a part here.
     ours: BTreeMap<String, Assigned>,
     /// Those of them whose part is what the tree says now; that of the others is remembered.
@@ -53,6 +55,7 @@ impl Assignments {
             supervisor,
             known: BTreeMap::new(),
             versions: ours.iter().map(|(topology, assigned)| (topology.clone(), assigned.version)).collect(),
+            passed_over: BTreeMap::new(),
             ours,
             fresh: BTreeSet::new(),
             gone: BTreeMap::new(),
@@ -74,6 +77,11 @@ impl Assignments {
     /// The topologies that have a part here.
     pub(crate) fn ours(&self) -> &BTreeMap<String, Assigned> {
         &self.ours
+    }
+
+    /// The versions that were seen of topologies whose assignment in the tree is older.
+    pub(crate) fn passed_over(&self) -> &BTreeMap<String, i64> {
+        &self.passed_over
     }
 
     /// Whether a look has succeeded since the start.
@@ -123,6 +131,8 @@ impl Assignments {
         }
         self.known.retain(|topology, _| look.listed.contains(topology));
         self.fresh.retain(|topology| NodeName::new(topology).is_ok_and(|topology| look.listed.contains(&topology)));
+        self.passed_over
+            .retain(|topology, _| NodeName::new(topology).is_ok_and(|topology| look.listed.contains(&topology)));
         for (topology, (stat, read)) in look.changed {
             self.known.insert(topology.clone(), stat);
             let about = about(topology.as_str());
@@ -153,7 +163,9 @@ impl Assignments {
     /// Takes an assignment, if it is not older than what was seen.
     fn accept(&mut self, topology: &str, assignment: &Assignment) -> Result<Option<String>, String> {
         let version = assignment.version.unwrap_or(0);
+        self.passed_over.remove(topology);
         if let Some(seen) = self.versions.get(topology).filter(|seen| **seen > version) {
+            self.passed_over.insert(topology.to_owned(), *seen);
             return Err(format!("its version {version} is older than {seen}, which was seen"));
         }
         let shares = shares(topology, assignment, self.supervisor.as_str())?;

@@ -107,6 +107,9 @@ records! {
         9: resources_map: Option<BTreeMap<String, f64>>,
         /// Of the supervisor's own Thrift server.
         10: server_port: Option<i32>,
+        /// Not Storm's. Of topologies whose assignments it passes over, since it has seen newer ones: the version that it
+        /// has seen. An older tree was restored, or a clock was set back; nimbus goes above it.
+        1001: versions_seen as "versions seen": Option<BTreeMap<String, i64>>,
     }
 
     /// An executor: its first and last task.

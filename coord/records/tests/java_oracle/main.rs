@@ -24,10 +24,11 @@ use serde_json::Value;
 const ORACLE: &str = "tests/java";
 
 /// The fields that are not Storm's: record, id, name. No field of Storm's has one of these names.
-const OURS: [(&str, i16, &str); 3] = [
+const OURS: [(&str, i16, &str); 4] = [
     ("Assignment", 1001, "assignment version"),
     ("Assignment", 1002, "slot cores"),
     ("ClusterWorkerHeartbeat", 1001, "assignment version"),
+    ("SupervisorInfo", 1001, "versions seen"),
 ];
 
 fn type_text(of: Type) -> String {

@@ -17,6 +17,8 @@ pub(super) struct Publication {
     used_ports: Vec<i64>,
     /// Ports of slots that work can be given to.
     ports: Vec<i64>,
+    /// Versions that nimbus has to go above.
+    versions_seen: BTreeMap<String, i64>,
 }
 
 impl Supervisor {
@@ -26,6 +28,7 @@ impl Supervisor {
         Publication {
             used_ports: slots().filter(|(_, slot)| slot.process().is_some()).map(|(port, _)| port).collect(),
             ports: in_service.map(|(port, _)| port).collect(),
+            versions_seen: self.assignments.passed_over().clone(),
         }
     }
 
@@ -45,6 +48,7 @@ impl Supervisor {
             version: Some(VERSION.to_owned()),
             resources_map: Some(resources),
             server_port: self.settings.thrift_port.map(i32::from),
+            versions_seen: Some(&publication.versions_seen).filter(|seen| !seen.is_empty()).cloned(),
         }
     }
 }

@@ -78,6 +78,19 @@ fn an_older_assignment_is_passed_over_also_after_a_restart() {
 }
 
 #[test]
+fn versions_that_were_seen_are_told_while_the_tree_is_older() {
+    let (world, mut host) = running();
+    let told = |world: &World| world.info(ID).unwrap().versions_seen;
+    assert_eq!(told(&world), None);
+    world.assign("words-1-1", Some(4), &[(6701, 1)]);
+    host.pass(30);
+    assert_eq!(told(&world), Some([("words-1-1".to_owned(), 5)].into()));
+    world.assign("words-1-1", Some(6), &[(6700, 1)]);
+    host.pass(30);
+    assert_eq!(told(&world), None);
+}
+
+#[test]
 fn an_older_tree_that_is_restored_stops_nothing_that_is_newer() {
     let (mut world, mut host) = running();
     let older = world.snapshot();

@@ -24,6 +24,7 @@ pub(super) fn together<'a>(
     from_scratch: Option<&NodeName>,
 ) -> BTreeMap<NodeName, TopologyInRound<'a>> {
     let mut topologies: BTreeMap<NodeName, TopologyInRound<'a>> = BTreeMap::new();
+    let seen = versions_seen(read);
     let empty = |topology: &NodeName| TopologyInRound {
         base: Stored::Absent,
         executors: match rounds.executors.get(topology) {
@@ -32,7 +33,7 @@ pub(super) fn together<'a>(
         },
         assignment: Stored::Absent,
         worker_timeout: worker_timeouts.get(topology).copied(),
-        version_floor: rounds.versions.get(topology).copied().unwrap_or(0),
+        version_floor: rounds.versions.get(topology).max(seen.get(topology.as_str())).copied().unwrap_or(0),
         is_from_scratch: from_scratch == Some(topology),
     };
     for (topology, base) in &read.bases.found {
@@ -55,6 +56,16 @@ pub(super) fn together<'a>(
         }
     }
     topologies
+}
+
+/// The highest versions that supervisors have seen of assignments that are older now.
+fn versions_seen(read: &RoundRead) -> BTreeMap<&str, i64> {
+    let mut highest = BTreeMap::new();
+    for (topology, version) in read.supervisors.found.iter().flat_map(|(_, info)| info.versions_seen.iter().flatten()) {
+        let known: &mut i64 = highest.entry(topology.as_str()).or_default();
+        *known = (*known).max(*version);
+    }
+    highest
 }
 
 /// A planted fault: the slots of the first topology that runs count as free.
