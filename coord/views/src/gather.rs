@@ -133,7 +133,9 @@ pub async fn id_of(tree: &Tree, name: &str) -> Result<String, NoAnswer> {
     let nodes = candidates.map(|topology| Node::Storm { topology }).collect();
     let bases = tree.records_of::<StormBase>(nodes).await?;
     let found = bases.found.into_iter().find(|(_, base, _)| base.name == name);
-    match (found, bases.skipped.into_iter().next()) {
+    // What is no id and cannot be read has no name that anybody could ask for.
+    let is_it = |node: &Skipped| node.path.as_str().rsplit('/').next().and_then(name_of) == Some(name);
+    match (found, bases.skipped.into_iter().find(is_it)) {
         (Some((Node::Storm { topology }, _, _)), _) => Ok(topology.as_str().to_owned()),
         (_, Some(skipped)) => Err(NoAnswer::Unreadable(skipped)),
         _ => Err(NoAnswer::NotAlive(format!("{name} is not alive"))),

@@ -55,7 +55,8 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
-/// What every command takes, before its verb and behind it.
+// What every command takes, before its verb and behind it. No doc comment: it would take the place of what each command
+// says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[group(skip)]
 pub(crate) struct Common {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringstorm_caller::{ClientSettings, read};
-use ringstorm_daemon::Signals;
+use ringstorm_daemon::{DirectoryLock, LockError, Signals};
 use ringstorm_records::nimbus::GetClusterInfo;
 use ringstorm_records::payload::NimbusAddress;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -55,6 +55,14 @@ pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
         ));
     }
     let folder = Folder::make(arguments.dir.as_deref())?;
+    // Before anything is written there: the files of a cluster that runs are its own.
+    let _lock = DirectoryLock::take(folder.path(), "dev").map_err(|error| match error {
+        LockError::Held { holder, .. } => Failure::new(format!(
+            "a cluster runs in {} already: {holder}; end that one, or give this one another --dir",
+            folder.path().display()
+        )),
+        other => Failure::new(other.to_string()),
+    })?;
     // Until the cluster is up, so that two that start at the same time do not find the same ports free.
     let turn = folder::take_turn();
     let plan = make_plan(arguments, folder.path())?;

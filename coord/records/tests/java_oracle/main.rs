@@ -13,7 +13,7 @@ mod samples;
 use oracle::{hex, oracle};
 use ringstorm_records::nimbus::{METHODS, MethodType, NimbusCall};
 use ringstorm_records::payload::{self, NimbusAddress, NimbusInfo};
-use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat};
+use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, SupervisorInfo};
 use ringstorm_records::thrift::message::{Head, MessageKind};
 use ringstorm_records::thrift::{EnumSchema, FieldSchema, RecordType, Schema, Type};
 use ringstorm_records::{records, render};
@@ -169,16 +169,25 @@ fn storm_skips_what_is_not_storms() {
     let assignment =
         Assignment { master_code_dir: "d".into(), version: Some(5), slot_cores: cores, ..Assignment::default() };
     let beat = ClusterWorkerHeartbeat { storm_id: "t".into(), version: Some(5), ..ClusterWorkerHeartbeat::default() };
+    let versions_seen = Some([("t".to_owned(), 5)].into());
+    let supervisor = SupervisorInfo { hostname: "h".into(), versions_seen, ..SupervisorInfo::default() };
     let requests = [
         format!("read\tAssignment\t{}", hex(&payload::encode(&assignment))),
         format!("read\tClusterWorkerHeartbeat\t{}", hex(&payload::encode(&beat))),
+        format!("read\tSupervisorInfo\t{}", hex(&payload::encode(&supervisor))),
     ];
-    let shown = [("Assignment", render::record(&assignment)), ("ClusterWorkerHeartbeat", render::record(&beat))];
+    let shown = [
+        ("Assignment", render::record(&assignment)),
+        ("ClusterWorkerHeartbeat", render::record(&beat)),
+        ("SupervisorInfo", render::record(&supervisor)),
+    ];
     for (record, _, name) in OURS {
         assert!(shown.iter().any(|(of, fields)| *of == record && fields.get(name).is_some()), "{record} {name}");
     }
     let Some(answers) = oracle(&requests) else { return };
-    for ((field, value), answer) in [("master_code_dir", "d"), ("storm_id", "t")].into_iter().zip(&answers) {
+    for ((field, value), answer) in
+        [("master_code_dir", "d"), ("storm_id", "t"), ("hostname", "h")].into_iter().zip(&answers)
+    {
         let mut read: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(read[field], value);
         assert!(!drop_ours(&mut read), "{answer}");

@@ -170,6 +170,9 @@ fn a_base_that_cannot_be_read_is_named_and_not_taken_for_a_dead_topology() {
     }
     // The name may be that topology's.
     assert!(!world.told(IsTopologyNameAllowed { name: text("words") }, 2000));
+    // What is no id of a topology takes no name from anybody.
+    world.put_bytes("/storm/storms/junk", b"damaged");
+    assert!(world.told(IsTopologyNameAllowed { name: text("free") }, 2000));
     world.told(GetTopologyInfo { id: text("other-2-1000") }, 2000);
 }
 

@@ -103,6 +103,14 @@ fn a_cluster_comes_up_mends_itself_and_leaves_nothing_behind() {
     let tree = dev.json(&["zk", "tree"]);
     assert!(tree["nodes"].as_array().unwrap().iter().any(|node| node == "/storm/supervisors"), "{tree}");
 
+    // Another one in the same folder leaves it as it is.
+    let settings = std::fs::read(dev.ready["config"].as_str().unwrap()).unwrap();
+    let second = Command::new(env!("CARGO_BIN_EXE_ringstorm")).args(["dev", "--dir"]).arg(dev.folder.path()).output();
+    let second = second.unwrap();
+    assert_eq!(second.status.code(), Some(1), "{second:?}");
+    assert!(String::from_utf8_lossy(&second.stderr).contains("runs in"), "{second:?}");
+    assert_eq!(std::fs::read(dev.ready["config"].as_str().unwrap()).unwrap(), settings);
+
     let nimbus_of = |dev: &Dev| dev.processes().into_iter().find(|(_, words)| words.trim_end().ends_with("nimbus"));
     let (before, _) = nimbus_of(&dev).unwrap();
     kill_process(Pid::from_raw(before).unwrap(), Signal::KILL).unwrap();
