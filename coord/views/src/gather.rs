@@ -134,7 +134,7 @@ pub async fn id_of(tree: &Tree, name: &str) -> Result<String, NoAnswer> {
     let bases = tree.records_of::<StormBase>(nodes).await?;
     let found = bases.found.into_iter().find(|(_, base, _)| base.name == name);
     // What is no id and cannot be read has no name that anybody could ask for.
-    let is_it = |node: &Skipped| node.path.as_str().rsplit('/').next().and_then(name_of) == Some(name);
+    let is_it = |node: &Skipped| name_of(node.path.name()) == Some(name);
     match (found, bases.skipped.into_iter().find(is_it)) {
         (Some((Node::Storm { topology }, _, _)), _) => Ok(topology.as_str().to_owned()),
         (_, Some(skipped)) => Err(NoAnswer::Unreadable(skipped)),

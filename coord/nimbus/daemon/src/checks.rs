@@ -8,12 +8,10 @@ pub(crate) mod elf;
 
 use ringstorm_nimbus::interface::Conf;
 use ringstorm_records::records::{ComponentCommon, ComponentObject, Grouping, StormTopology};
+use ringstorm_submission::component::COMPONENT_CLASS;
 use ringstorm_types::config::keys::WIRE_FORMAT;
 
 use elf::{Elf, machine_name};
-
-/// The class that stands for a Rust component in Storm's records.
-pub(crate) const COMPONENT_CLASS: &str = "ringstorm.Component";
 
 /// How many components are named in one reason.
 const NAMED_MAX: usize = 10;

@@ -16,7 +16,7 @@ use ringstorm_lifecycle::transition::Action;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{NimbusSummary, StormBase, TopologyStatus, TopologySummary};
 use ringstorm_records::znode::{Node, NodeName};
-use ringstorm_store::cluster::{Skipped, Tree, Trouble};
+use ringstorm_store::cluster::{Tree, Trouble};
 use ringstorm_store::operation::Operation;
 use ringstorm_store::outcome::Outcome;
 
@@ -213,8 +213,7 @@ async fn is_name_allowed(tree: &Tree, name: &str) -> Result<Result<Reply, Refusa
     sync(tree).await?;
     let bases = bases(tree, false).await?;
     // What cannot be read has a name all the same.
-    let id = |skipped: &Skipped| skipped.path.as_str().rsplit('/').next().and_then(name_of).map(str::to_owned);
     let is_taken = bases.found.iter().any(|(_, base)| base.name == name)
-        || bases.skipped.iter().any(|skipped| id(skipped).as_deref() == Some(name));
+        || bases.skipped.iter().any(|skipped| name_of(skipped.path.name()) == Some(name));
     Ok(Ok(Reply::Allowed(!is_taken)))
 }

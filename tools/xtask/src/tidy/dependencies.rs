@@ -104,6 +104,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-nimbus",
             "ringstorm-records",
             "ringstorm-store",
+            "ringstorm-submission",
             "ringstorm-types",
             "ringstorm-views",
             "ringstorm-zookeeper",

@@ -78,7 +78,7 @@ pub(super) fn forget_first(topologies: &mut BTreeMap<NodeName, TopologyInRound<'
 
 /// The last part of the path of what cannot be read.
 pub(super) fn named(skipped: &Skipped) -> Option<NodeName> {
-    NodeName::new(skipped.path.as_str().rsplit('/').next()?).ok()
+    NodeName::new(skipped.path.name()).ok()
 }
 
 /// The slots of an assignment.

@@ -59,8 +59,7 @@ pub(in crate::nimbus) fn wanted_replication(conf: &Conf) -> (usize, Option<Durat
 /// Reads which names and ids are taken.
 pub(super) async fn names(tree: &Tree) -> Result<Names, Trouble> {
     let bases = bases(tree, false).await?;
-    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let unreadable: BTreeSet<String> = bases.skipped.iter().map(|skipped| last(skipped.path.as_str())).collect();
+    let unreadable: BTreeSet<String> = bases.skipped.iter().map(|skipped| skipped.path.name().to_owned()).collect();
     let mut ids: BTreeSet<String> = bases.found.iter().map(|(topology, _)| topology.to_string()).collect();
     ids.extend(unreadable.iter().cloned());
     ids.extend(tree.topologies_with_remains().await?.found.iter().map(NodeName::to_string));
