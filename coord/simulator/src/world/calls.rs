@@ -94,9 +94,8 @@ impl World {
         leadership::check_answer(name, own.map(|(address, _)| address.as_str()), &answer)?;
         match (&call.token, &answer) {
             (Some(token), Ok(Reply::Submitted { .. })) => self.note_submitted(token, call.nimbus),
-            (Some(token), Err(refusal)) if !matches!(refusal, Refusal::Unknown(_)) => {
-                self.note_refused(token, call.nimbus, call.asked_at, refusal)?;
-            }
+            (Some(token), Err(Refusal::Unknown(_))) => self.note_in_doubt(token, call.nimbus),
+            (Some(token), Err(refusal)) => self.note_refused(token, call.nimbus, call.asked_at, refusal)?,
             _ => {}
         }
         if call.is_given_up {

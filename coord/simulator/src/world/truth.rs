@@ -23,7 +23,7 @@ pub struct Truth {
     wishes: BTreeMap<u64, Wish>,
     /// Topologies by the token of their submission.
     created: BTreeMap<String, Vec<Created>>,
-    /// Who has said of the submission with a token that nothing was done.
+    /// Who has said of the submission with a token, as the last word so far, that nothing was done.
     refused: BTreeSet<(String, ProcessId, u64)>,
     /// When a nimbus has last said of the submission with a token that it was done.
     submitted: BTreeMap<(String, ProcessId), At>,
@@ -235,6 +235,11 @@ impl World {
     /// A nimbus says of a submission that it was done.
     pub(crate) fn note_submitted(&mut self, token: &str, nimbus: ProcessId) {
         self.truth.submitted.insert((token.to_owned(), nimbus), self.now);
+    }
+
+    /// A nimbus says of a submission that it may have been done: what it said of an earlier call holds no longer.
+    pub(crate) fn note_in_doubt(&mut self, token: &str, nimbus: ProcessId) {
+        self.truth.refused.remove(&(token.to_owned(), nimbus, self.processes[nimbus.0].life));
     }
 
     /// A nimbus says of a submission that nothing was done.
