@@ -42,7 +42,8 @@ pub(crate) enum Outcome {
 }
 
 impl Step {
-    /// Everything, in order; but Miri, which interprets for longer than all the rest takes together, is run by itself.
+    /// Everything, in order; but Miri, which interprets for longer than all the rest takes together, is run by itself, and
+    /// what the tests replay is not replayed again.
     pub(crate) const CI: &[Self] = &[
         Self::Fmt,
         Self::Tidy,
@@ -52,7 +53,6 @@ impl Step {
         Self::Planted,
         Self::Doctest,
         Self::Loom,
-        Self::FuzzReplay,
         Self::Examples,
         Self::Benches,
     ];
