@@ -207,7 +207,7 @@ impl Nimbus {
                 TermSaid::Submission(SubmissionSaid::Replicated(replication(&tree, &keys).await))
             }),
             Step::Base(taken) => self.say_in_term(|tree| async move {
-                let result = tree.set_storm_base(&leader, &taken.topology, &taken.base).await;
+                let result = tree.create_storm_base(&leader, &taken.topology, &taken.base).await;
                 TermSaid::Submission(SubmissionSaid::Based(result))
             }),
         }
@@ -246,11 +246,7 @@ impl Nimbus {
                     current.at = Some(look_again);
                 }
             }
-            (SubmissionSaid::Based(Ok(())), Step::Base(taken)) => {
-                self.note(format_args!("topology {} is there", taken.topology));
-                self.finish_submission(Ok(Reply::Submitted { topology: taken.topology.clone() }));
-                self.want_round();
-            }
+            (SubmissionSaid::Based(Ok(())), Step::Base(taken)) => self.submission_is_done(&taken.topology),
             (SubmissionSaid::Based(Err(trouble)), _) => {
                 current.is_in_doubt |= matches!(trouble, Trouble::Unknown { .. });
                 let is_in_doubt = current.is_in_doubt;
@@ -269,6 +265,24 @@ impl Nimbus {
             ) => self.submission_trouble(trouble),
             // Of a step that is over.
             (_, _) => {}
+        }
+    }
+
+    fn submission_is_done(&mut self, topology: &NodeName) {
+        self.note(format_args!("topology {topology} is there"));
+        self.finish_submission(Ok(Reply::Submitted { topology: topology.clone() }));
+        self.want_round();
+    }
+
+    /// Somebody has found the topology in the tree. If its submission did not know whether it was made, it does now, and
+    /// does not make it once more. A write that is under way arrives before whatever becomes of the topology.
+    pub(super) fn submission_is_seen(&mut self, topology: &NodeName) {
+        let current = self.term().and_then(|term| term.submissions.current.as_ref());
+        let is_open = current.is_some_and(|current| {
+            !current.is_asking && matches!(&current.step, Step::Base(taken) if taken.topology == *topology)
+        });
+        if is_open {
+            self.submission_is_done(topology);
         }
     }
 

@@ -183,6 +183,8 @@ impl Nimbus {
                 if let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) {
                     operation.is_changing = true;
                 }
+                // Before anything becomes of it: a topology that is killed must not be made again.
+                self.submission_is_seen(&topology);
                 self.change(topology, action);
             }
             Err(refusal) => {

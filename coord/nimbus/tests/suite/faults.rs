@@ -1,5 +1,7 @@
 //! Outcomes that nobody knows, and reads that fail.
 
+use std::time::Duration;
+
 use ringstorm_nimbus::interface::{Refusal, Reply};
 use ringstorm_records::records::TopologyStatus;
 use ringstorm_store::memory::Loss;
@@ -25,6 +27,34 @@ fn whichever_write_of_a_submission_is_lost_it_is_asked_again() {
             }
         }
     }
+}
+
+#[test]
+fn a_topology_that_is_killed_while_its_submission_is_in_doubt_stays_killed() {
+    let mut caught = 0;
+    for (at, wait) in (0..40).flat_map(|at| [(at, Some(0)), (at, Some(20))]) {
+        let mut world = world(&["n1"]);
+        let submission = world.ask(0, submit("words", "t"));
+        world.lose_after(0, at, Loss::AfterItWasDone);
+        let mut steps = 0;
+        while world.bases().is_empty() {
+            steps += 1;
+            assert!(steps < 10_000, "{:#?}", world.notes);
+            world.run_for(Duration::from_millis(5));
+        }
+        caught += u32::from(!world.replies.contains_key(&submission));
+        assert_eq!(world.answer(0, kill("words", wait)), Ok(Reply::Done));
+        world.run_for(Duration::from_millis(1));
+        let reply = world.replies.remove(&submission).unwrap();
+        assert!(matches!(reply, Ok(Reply::Submitted { .. })), "{reply:?} {:#?}", world.notes);
+        for _ in 0..10 {
+            world.run_secs(1);
+            assert!(world.bases().iter().all(|(_, base)| base.status == TopologyStatus::Killed), "{at} {wait:?}");
+        }
+        world.run_secs(20);
+        assert!(world.bases().is_empty(), "{at} {wait:?} {:#?}", world.notes);
+    }
+    assert!(caught > 0, "no kill met a submission that was in doubt");
 }
 
 #[test]

@@ -26,17 +26,18 @@ impl Tree {
         self.read(&storm(topology), watch).await
     }
 
-    /// Writes what nimbus knows of a topology, whatever was there.
+    /// Writes what nimbus knows of a new topology. A base that is there already stays as it is: since an id is given once,
+    /// an earlier try has made it, and somebody may have changed it since.
     ///
     /// # Errors
     /// [`Trouble`].
-    pub async fn set_storm_base(
+    pub async fn create_storm_base(
         &self,
         leader: &Leadership,
         topology: &NodeName,
         base: &StormBase,
     ) -> Result<(), Trouble> {
-        self.set_record(Some(leader), &storm(topology), base, &self.acls.topology_read).await
+        self.make_record(Some(leader), &storm(topology), base, &self.acls.topology_read).await
     }
 
     /// Reads what nimbus knows of a topology, changes it, and writes it back if nobody else has meanwhile; otherwise

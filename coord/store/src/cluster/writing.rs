@@ -85,6 +85,30 @@ impl Tree {
         Err(Trouble::failed(path, last))
     }
 
+    /// Makes a persistent node with a record, and those above it. One that is there stays as it is.
+    pub(super) async fn make_record<R: Record>(
+        &self,
+        leader: Option<&Leadership>,
+        node: &Node,
+        record: &R,
+        acl: &Acls,
+    ) -> Result<(), Trouble> {
+        let (path, data) = (self.path(node), payload::encode(record));
+        for _ in 0..TRIES_MAX {
+            let (mode, acl_of_node) = (CreateMode::Persistent, acl.clone());
+            let create = Write::Create { path: path.clone(), data: data.clone(), mode, acl: acl_of_node };
+            match self.write(leader, create).await {
+                Err(Trouble::Failed { condition: Condition::NodeExists, .. }) => return Ok(()),
+                Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {
+                    let parent = path.parent().ok_or_else(|| Trouble::failed(&path, Condition::NoNode))?;
+                    self.make_folder(leader, &parent, acl).await?;
+                }
+                done => return done.map(drop),
+            }
+        }
+        Err(Trouble::failed(&path, Condition::NoNode))
+    }
+
     /// As [`Self::set_data`], for a record.
     pub(super) async fn set_record<R: Record>(
         &self,

@@ -47,7 +47,7 @@ fn base() -> StormBase {
 /// What a leader does. Each is done for the first time, or again over what the others have left.
 pub(crate) const LEADERS: &[&str] = &[
     "set_up_workers",
-    "set_storm_base",
+    "create_storm_base",
     "change_storm_base",
     "set_assignment",
     "set_credentials",
@@ -91,7 +91,7 @@ async fn speak(tree: &Tree, script: &str, session: SessionId, leader: &Leadershi
     let target = ProfileTarget { host: host.clone(), port: 6700, action: ProfileAction::JmapDump };
     match script {
         "set_up_workers" => tree.set_up_workers(leader, &words).await,
-        "set_storm_base" => tree.set_storm_base(leader, &words, &base()).await,
+        "create_storm_base" => tree.create_storm_base(leader, &words, &base()).await,
         "change_storm_base" => {
             // Something that may be done twice, as decisions from what was read are.
             let change = |base: &StormBase| Some(StormBase { num_workers: 5, ..base.clone() });

@@ -57,7 +57,7 @@ pub(crate) fn leader<W: World>(world: &W, client: &mut Client<W>) -> Leadership 
 
 pub(crate) fn set_base<W: World>(world: &W, client: &mut Client<W>, leader: &Leadership) -> Result<(), Trouble> {
     let (leader, words) = (leader.clone(), name("words"));
-    client.tree(&world.cluster(), |tree| async move { tree.set_storm_base(&leader, &words, &base("words")).await })
+    client.tree(&world.cluster(), |tree| async move { tree.create_storm_base(&leader, &words, &base("words")).await })
 }
 
 pub(crate) fn the_first_candidate_leads_and_the_next_one_follows<W: World>(world: &W) {
@@ -125,8 +125,9 @@ pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
     refuse(&mut first, &leadership);
     refuse(&mut second, &leadership);
     let (leader, topology) = (leadership, words.clone());
-    let procedure =
-        world.cluster().procedure(|tree| async move { tree.set_storm_base(&leader, &topology, &base("words")).await });
+    let procedure = world
+        .cluster()
+        .procedure(|tree| async move { tree.create_storm_base(&leader, &topology, &base("words")).await });
     let late = first.control.run(old, procedure, crate::worlds::LIMIT).unwrap();
     assert_eq!(late.unwrap_err().condition(), Some(&Condition::SessionOver));
     let Standing::Leads(leadership) = standing(world, &mut second, &candidacy) else { panic!() };

@@ -115,7 +115,7 @@ impl<W: World> Life<W> {
             let (leader, base) = (self.leader.clone(), base.clone());
             let written = self
                 .nimbus
-                .tree(&self.cluster, |tree| async move { tree.set_storm_base(&leader, &topology(), &base).await });
+                .tree(&self.cluster, |tree| async move { tree.create_storm_base(&leader, &topology(), &base).await });
             assert_eq!(written, Ok(()));
         }
     }
