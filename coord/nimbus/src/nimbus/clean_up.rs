@@ -64,7 +64,7 @@ impl Nimbus {
     pub(super) fn hear_clean_up(&mut self, said: CleanUpSaid) {
         match said {
             CleanUpSaid::Listed(listings) => self.decide_clean_up(*listings),
-            CleanUpSaid::Removed(topologies, result) => {
+            CleanUpSaid::Removed(topologies, Ok(())) => {
                 for topology in topologies {
                     self.note(format_args!("what topology {topology} had left is removed"));
                     for key in topology_keys(&topology) {
@@ -73,10 +73,15 @@ impl Nimbus {
                         }
                     }
                 }
-                match result {
-                    Ok(()) => self.finish_act(),
-                    Err(trouble) => self.act_trouble(&trouble),
+                self.finish_act();
+            }
+            // An older tree may have been restored meanwhile, with what was removed. The directory is left to whoever looks
+            // at the tree the next time.
+            CleanUpSaid::Removed(topologies, Err(trouble)) => {
+                for topology in topologies {
+                    self.note(format_args!("what topology {topology} had left in ZooKeeper is removed"));
                 }
+                self.act_trouble(&trouble);
             }
         }
     }
