@@ -96,6 +96,7 @@ pub struct NoOptions {}
 /// }
 /// ```
 pub fn main<A: clap::Args>(name: &str, build: impl FnOnce(A) -> Result<TopologyBuilder>) -> ExitCode {
+    ringstorm_note::keep();
     let status = run(name, build, std::env::args_os()).unwrap_or_else(|text| {
         screen::print(&format!("error: {text}"));
         Status::Failed

@@ -6,6 +6,7 @@ mod behaviour;
 mod examples;
 mod metrics;
 mod names;
+mod note;
 mod processes;
 mod signals;
 mod word_count;

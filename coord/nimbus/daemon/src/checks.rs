@@ -4,14 +4,11 @@
 //! components are Rust types, written as `java_object` of [`COMPONENT_CLASS`]; everything else that Storm's records can
 //! hold is refused with words that say why. Threading: pure functions. Errors: every reason at once.
 
-pub(crate) mod elf;
-
 use ringstorm_nimbus::interface::Conf;
 use ringstorm_records::records::{ComponentCommon, ComponentObject, Grouping, StormTopology};
 use ringstorm_submission::component::COMPONENT_CLASS;
+use ringstorm_submission::executable::{Built, Unfit};
 use ringstorm_types::config::keys::WIRE_FORMAT;
-
-use elf::{Elf, machine_name};
 
 /// How many components are named in one reason.
 const NAMED_MAX: usize = 10;
@@ -25,46 +22,49 @@ pub(crate) struct Runnable {
     pub(crate) wire_format: String,
 }
 
-/// Everything against a topology: its file, by its beginning, its components, its configuration.
-pub(crate) fn reasons(runnable: &Runnable, head: &[u8], topology: &StormTopology, conf: &Conf) -> Vec<String> {
+/// Everything against a topology: its file, by what it was found to be, its components, its configuration.
+pub(crate) fn reasons(
+    runnable: &Runnable,
+    file: &Result<Built, Unfit>,
+    topology: &StormTopology,
+    conf: &Conf,
+) -> Vec<String> {
     let mut reasons = Vec::new();
-    reasons.extend(of_file(runnable, head));
+    reasons.extend(of_file(runnable, file));
     reasons.extend(of_components(topology));
     // A Java topology has none, and is refused for what it is.
     if reasons.is_empty() {
-        reasons.extend(of_wire_format(runnable, conf));
+        reasons.extend(of_conf(runnable, conf));
     }
     reasons
 }
 
-fn of_file(runnable: &Runnable, head: &[u8]) -> Option<String> {
-    match Elf::read(head) {
-        Ok(elf) if elf.machine == runnable.machine => None,
-        Ok(elf) => Some(format!(
-            "the file is an executable for {}, and this cluster runs on {}; build the topology for that",
-            machine_name(elf.machine),
-            machine_name(runnable.machine)
-        )),
-        Err(what) => Some(format!(
-            "the file is {what}; a topology of Ringstorm is the executable that its main program was built to, for {}",
-            machine_name(runnable.machine)
-        )),
+fn of_file(runnable: &Runnable, file: &Result<Built, Unfit>) -> Option<String> {
+    match file {
+        Ok(built) => of_wire_format(runnable, &built.wire_format),
+        Err(unfit) => Some(unfit.to_string()),
     }
 }
 
-fn of_wire_format(runnable: &Runnable, conf: &Conf) -> Option<String> {
-    let own = &runnable.wire_format;
+/// What the file says is said by the configuration, too, in which workers and tools find it.
+fn of_conf(runnable: &Runnable, conf: &Conf) -> Option<String> {
     match conf.get(WIRE_FORMAT).and_then(|format| format.as_str()) {
-        Some(format) if format == own => None,
-        Some(format) => Some(format!(
-            "the topology was built with the wire format {format:?}, and this cluster speaks {own:?}; build it with the \
-             Ringstorm of this cluster"
-        )),
+        Some(format) => of_wire_format(runnable, format),
         None => Some(format!(
             "the configuration does not say {WIRE_FORMAT}, which a topology of Ringstorm says when it is submitted by \
              its own executable"
         )),
     }
+}
+
+fn of_wire_format(runnable: &Runnable, format: &str) -> Option<String> {
+    let own = &runnable.wire_format;
+    (format != own).then(|| {
+        format!(
+            "the topology was built with the wire format {format:?}, and this cluster speaks {own:?}; build it with the \
+             Ringstorm of this cluster"
+        )
+    })
 }
 
 fn of_components(topology: &StormTopology) -> Vec<String> {
@@ -120,6 +120,7 @@ mod tests {
 
     use ringstorm_records::records::{Bolt, JavaObject, ShellComponent, SpoutSpec};
     use ringstorm_records::thrift::Binary;
+    use ringstorm_submission::executable::topology_for;
     use serde_json::json;
 
     use super::*;
@@ -146,10 +147,14 @@ mod tests {
         json!({ WIRE_FORMAT: format }).as_object().unwrap().clone()
     }
 
+    fn built(format: &str) -> Result<Built, Unfit> {
+        Ok(Built { wire_format: format.into(), version: "0.1.0".into() })
+    }
+
     #[test]
     fn an_executable_for_this_machine_with_this_wire_format_is_taken() {
-        let head = elf::example(62);
-        assert_eq!(reasons(&runnable(), &head, &topology(rust(), rust()), &conf("frame 1")), Vec::<String>::new());
+        let reasons = reasons(&runnable(), &built("frame 1"), &topology(rust(), rust()), &conf("frame 1"));
+        assert_eq!(reasons, Vec::<String>::new());
     }
 
     #[test]
@@ -158,7 +163,8 @@ mod tests {
         let shell = ComponentObject::Shell(ShellComponent::default());
         let mut topology = topology(java, shell);
         topology.dependency_jars = Some(vec!["dep.jar".into()]);
-        let reasons = reasons(&runnable(), b"PK\x03\x04rest of a jar", &topology, &Conf::new());
+        let file = topology_for(62, &mut std::io::Cursor::new(b"PK\x03\x04rest of a jar"));
+        let reasons = reasons(&runnable(), &file, &topology, &Conf::new());
         let [file, java, shell, jars] = reasons.as_slice() else { panic!("{reasons:?}") };
         assert!(file.contains("a jar or another archive") && file.contains("executable"), "{file}");
         assert!(java.contains("no Java: words"), "{java}");
@@ -167,12 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_and_another_wire_format_are_named_with_what_would_be_right() {
-        let other = reasons(&runnable(), &elf::example(183), &topology(rust(), rust()), &conf("frame 1"));
-        assert!(matches!(other.as_slice(), [one] if one.contains("aarch64") && one.contains("x86-64")), "{other:?}");
-        let other = reasons(&runnable(), &elf::example(62), &topology(rust(), rust()), &conf("frame 0"));
-        assert!(matches!(other.as_slice(), [one] if one.contains("\"frame 0\"") && one.contains("\"frame 1\"")));
-        let none = reasons(&runnable(), &elf::example(62), &topology(rust(), rust()), &Conf::new());
+    fn another_wire_format_is_named_with_what_would_be_right() {
+        let found = |file: &str, conf: &Conf| reasons(&runnable(), &built(file), &topology(rust(), rust()), conf);
+        let names_both =
+            |reasons: &[String]| matches!(reasons, [one] if one.contains("\"frame 0\"") && one.contains("\"frame 1\""));
+        // Whatever a client says of a file.
+        for (file, said) in [("frame 0", "frame 1"), ("frame 1", "frame 0"), ("frame 0", "frame 0")] {
+            let found = found(file, &conf(said));
+            assert!(names_both(&found), "{found:?}");
+        }
+        let none = found("frame 1", &Conf::new());
         assert!(matches!(none.as_slice(), [one] if one.contains(WIRE_FORMAT)), "{none:?}");
     }
 

@@ -20,11 +20,11 @@ use ringstorm_control::runner::Runner;
 use ringstorm_daemon::{Clock, DirectoryLock, Inbox as Words, Log, RotatedFile, Rotation, Sender, Signals};
 use ringstorm_nimbus::interface::CodeEvent;
 use ringstorm_nimbus::{Identity, Nimbus, NimbusEffect, NimbusInput};
+use ringstorm_submission::executable::OWN_MACHINE;
 use ringstorm_zookeeper::ZooKeeperStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::checks::Runnable;
-use crate::checks::elf::own_machine;
 use crate::code::{CodeDirectory, CodeThreads, Disk, FetchLimits, Fetcher};
 use crate::files::{Downloads, EXPIRY_PERIOD, Files, Inbox};
 use crate::hand::Hand;
@@ -112,7 +112,6 @@ impl NimbusDaemon {
             format!("nimbus cannot listen at {listens}: {error}; look at nimbus.thrift.port and ringstorm.bind.address")
         })?;
         let listens_at = listener.local_addr().map_err(|error| error.to_string())?;
-        let machine = own_machine().map_err(|error| format!("the machine of this host is not known: {error}"))?;
         let limits = fitting(settings.port, &log);
 
         let (sender, words) = Words::new();
@@ -155,7 +154,7 @@ impl NimbusDaemon {
             files,
             reads,
             held,
-            runnable: Runnable { machine, wire_format: settings.wire_format.clone() },
+            runnable: Runnable { machine: OWN_MACHINE, wire_format: settings.wire_format.clone() },
             accepting: Accepting { conf, user: settings.nimbus.user.clone() },
             address: settings.address.clone(),
         };

@@ -1,10 +1,10 @@
 //! `submit` and `local`: a topology is an executable, which does both itself; this command becomes it.
 //!
-//! Errors: a path that is no executable. What the topology itself finds wrong it says itself, with its exit code.
+//! Only what says of itself that it is a topology's executable is run. Errors: a path that is none. What the topology itself
+//! finds wrong it says itself, with its exit code.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,12 @@ use std::process::{Command, ExitCode};
 
 use ringstorm_conf::sources::{RINGSTORM_CONF, STORM_CONF_DIR};
 use ringstorm_conf::{Conf, Role};
+use ringstorm_submission::executable::{OWN_MACHINE, topology_for};
 use ringstorm_types::config::{Origin, is_secret};
 use serde_json::Value;
 
 use crate::command_line::{Common, Local, Submit};
 use crate::failure::Failure;
-
-/// How an archive begins, of Java or of another kind.
-const ARCHIVE: [u8; 4] = *b"PK\x03\x04";
 
 /// `submit PATH NAME ARGS...`: `PATH submit NAME ARGS...`, for the same cluster.
 pub(crate) fn submit(common: &Common, arguments: &Submit) -> Result<ExitCode, Failure> {
@@ -83,21 +81,17 @@ pub(crate) fn check_executable(path: &Path) -> Result<(), String> {
     if !data.is_file() {
         return Err(format!("{shown} is no file; give the path of the topology's executable"));
     }
-    let mut start = [0; 4];
-    let is_archive = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == ARCHIVE;
-    if is_archive {
-        return Err(format!(
-            "{shown} is an archive, as of Java; a topology of Ringstorm is an executable, which its own main builds and submits"
-        ));
-    }
     if data.permissions().mode() & 0o111 == 0 {
         return Err(format!("{shown} may not be executed; run chmod +x {shown}"));
     }
-    Ok(())
+    let built = File::open(path).map_err(Into::into).and_then(|mut file| topology_for(OWN_MACHINE, &mut file));
+    built.map(drop).map_err(|unfit| format!("{shown} is not run: {unfit}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use ringstorm_submission::executable::{Note, smallest};
+
     use super::*;
 
     #[test]
@@ -109,9 +103,14 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             check_executable(&path).map_err(|text| text.replace(&path.display().to_string(), "IT"))
         };
-        assert_eq!(at("good", b"\x7fELF", 0o755), Ok(()));
-        assert_eq!(at("plain", b"\x7fELF", 0o644), Err("IT may not be executed; run chmod +x IT".into()));
-        assert!(at("words.jar", b"PK\x03\x04more", 0o755).unwrap_err().contains("is an archive, as of Java"));
+        let topology = smallest(OWN_MACHINE, &Note::OWN);
+        assert_eq!(at("good", &topology, 0o755), Ok(()));
+        assert_eq!(at("plain", &topology, 0o644), Err("IT may not be executed; run chmod +x IT".into()));
+        assert!(at("words.jar", b"PK\x03\x04more", 0o755).unwrap_err().contains("is a jar or another archive"));
+        assert!(at("script", b"#!/bin/sh\n", 0o755).unwrap_err().starts_with("IT is not run: the file is a script; "));
+        assert!(at("part", &topology[..200], 0o755).unwrap_err().contains("is cut off"));
+        let of_other_kind = check_executable(Path::new("/bin/true")).unwrap_err();
+        assert!(of_other_kind.contains("is an executable of another kind"), "{of_other_kind}");
         assert!(check_executable(&folder.path().join("gone")).unwrap_err().contains("give the path"));
         assert!(check_executable(folder.path()).unwrap_err().contains("is no file"));
     }

@@ -2,9 +2,10 @@
 
 use ringstorm_records::nimbus::{Activate, Deactivate, KillTopologyWithOpts, NimbusCall, Rebalance, SetLogConfig};
 use ringstorm_records::records::NotAliveException;
+use ringstorm_submission::executable::{Note, OWN_MACHINE, smallest};
 
+use crate::Terminal;
 use crate::nimbus::{Nimbus, Script};
-use crate::{Terminal, text};
 
 fn willing() -> Nimbus {
     Script::recorded("14-read-methods.thrift.jsonl")
@@ -114,23 +115,32 @@ fn a_wrong_command_line_is_refused_with_what_to_write() {
 }
 
 #[test]
-fn an_executable_is_run_for_the_same_cluster() {
+fn what_is_no_topology_is_refused_before_anything_of_it_is_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let terminal = Terminal::alone();
-    let script = "#!/bin/sh\necho \"$@\"\necho \"$RINGSTORM_CONF\"\nexit 7\n";
-    let path = terminal.write("topology", script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let storm = terminal.write("cluster/storm.yaml", "nimbus.thrift.port: 7000\n");
-    let output = terminal.types(&["--config", storm.to_str().unwrap(), "submit", "topology", "words", "--lines", "-5"]);
-    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    let seeds = "nimbus.seeds=[\"127.0.0.1:1\"]";
-    assert_eq!(
-        said.lines().next().unwrap(),
-        format!("submit words -c {seeds} -c storm.nimbus.retry.times=0 --lines -5")
-    );
-    assert!(said.lines().nth(1).unwrap().contains("\"nimbus.thrift.port\":7000"), "{said}");
-    let output = terminal.types(&["jar", "gone", "words"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("give the path of the topology's executable"));
+    let may_run = |name: &str, bytes: &[u8]| {
+        let path = terminal.folder().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    may_run("script", b"#!/bin/sh\ntouch it-was-run\n");
+    may_run("nothing", b"touch it-was-run\n");
+    let topology = smallest(OWN_MACHINE, &Note::OWN);
+    may_run("part", &topology[..topology.len() - 1]);
+    may_run("foreign", &smallest(if OWN_MACHINE == 62 { 183 } else { 62 }, &Note::OWN));
+    for verb in [&["submit"][..], &["jar"], &["local"]] {
+        for (path, wanted) in [
+            ("gone", "give the path of the topology's executable"),
+            ("script", "script is not run: the file is a script; a topology of Ringstorm is the executable"),
+            ("nothing", "nothing is not run: the file is no executable"),
+            ("part", "part is not run: the file is cut off"),
+            ("foreign", "foreign is not run: the file is an executable for"),
+            ("/bin/true", "/bin/true is not run: the file is an executable of another kind"),
+        ] {
+            let (code, text) = terminal.fails(&[verb, &[path, "words"]].concat());
+            assert_eq!((code, text.lines().count()), (1, 1), "{verb:?} {path}: {text}");
+            assert!(text.contains(wanted), "{verb:?} {path}: {text}");
+        }
+    }
+    assert!(!terminal.folder().join("it-was-run").exists());
 }

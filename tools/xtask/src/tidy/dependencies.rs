@@ -129,6 +129,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-protocol",
         ]),
     ),
+    ("ringstorm-note", Some(&["ringstorm-submission"])),
     (
         "ringstorm",
         Some(&[
@@ -136,6 +137,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-conf",
             "ringstorm-launch",
             "ringstorm-nimbus",
+            "ringstorm-note",
             "ringstorm-records",
             "ringstorm-runtime",
             "ringstorm-submission",

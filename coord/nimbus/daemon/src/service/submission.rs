@@ -6,15 +6,17 @@
 //!
 //! Threading: that of the port; files are read by the thread for files. Errors: [`Refusal`].
 
+use std::fs::File;
+
 use ringstorm_caller::CODE_SHA256;
 use ringstorm_lifecycle as lifecycle;
 use ringstorm_lifecycle::submission::accept;
 use ringstorm_nimbus::interface::{Refusal, Reply, Request, Submission, Upload};
 use ringstorm_records::nimbus::SubmitTopologyWithOpts;
 use ringstorm_records::records::{StormTopology, TopologyInitialStatus};
+use ringstorm_submission::executable::{Built, Unfit, topology_for};
 
 use super::{Failure, Service, needed};
-use crate::checks::elf::head_of;
 use crate::checks::reasons;
 use crate::files::{UploadError, Uploaded};
 use crate::random::random_secret;
@@ -34,10 +36,10 @@ impl Service {
         let topology = needed::<SubmitTopologyWithOpts, _>(call.topology, "topology")?;
         let options = needed::<SubmitTopologyWithOpts, _>(call.options, "options")?;
         let json_conf = call.json_conf.unwrap_or_default();
-        let (uploaded, head) = self.uploaded(location).await?;
+        let (uploaded, file) = self.uploaded(location).await?;
         let mut conf =
             lifecycle::conf::parse(&json_conf, "The configuration of the topology").map_err(Refusal::from)?;
-        let mut reasons = reasons(&self.runnable, &head, &topology, &conf);
+        let mut reasons = reasons(&self.runnable, &file, &topology, &conf);
         if !reasons.is_empty() {
             reasons.extend(self.reasons_of_machine(name, &json_conf, &topology, options.initial_status));
             return Err(Refusal::InvalidTopology(reasons.join("\n")).into());
@@ -57,13 +59,17 @@ impl Service {
         })
     }
 
-    /// The file of a submission, and how it begins.
-    async fn uploaded(&self, location: String) -> Result<(Uploaded, Vec<u8>), Failure> {
+    /// The file of a submission, and what it is.
+    async fn uploaded(&self, location: String) -> Result<(Uploaded, Result<Built, Unfit>), Failure> {
+        let machine = self.runnable.machine;
+        let look = move |uploaded: &Uploaded| topology_for(machine, &mut File::open(&uploaded.path)?);
         let read = self.files.ask(move |files| {
             let uploaded = files.find_upload(&location)?;
-            let head = head_of(&uploaded.path);
-            let head = head.map_err(|error| UploadError::Disk { name: uploaded.name.clone(), done: "read", error })?;
-            Ok::<_, UploadError>((uploaded, head))
+            match look(&uploaded) {
+                // That is nothing against the topology.
+                Err(Unfit::Unreadable(error)) => Err(UploadError::Disk { name: uploaded.name, done: "read", error }),
+                built => Ok((uploaded, built)),
+            }
         });
         Ok(read.await??)
     }
