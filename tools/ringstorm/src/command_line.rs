@@ -77,8 +77,16 @@ impl CommandLine {
     /// What every command takes is added to each of them, since what clap calls global is taken from one place alone when it
     /// stands in several.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = with_common(Self::command()).try_get_matches_from(words)?;
+        let words: Vec<OsString> = words.into_iter().collect();
+        let matches = with_common(Self::command()).try_get_matches_from(&words)?;
         let mut line = Self::from_arg_matches(&matches)?;
+        if let Command::Submit(Submit { arguments, .. }) | Command::Local(Local { arguments, .. }) = &mut line.command {
+            // One in front of them is taken for this command line's, and is the topology's.
+            let before = words.len().checked_sub(arguments.len() + 1).and_then(|at| words.get(at));
+            if before.is_some_and(|word| word == "--") {
+                arguments.insert(0, "--".into());
+            }
+        }
         let mut level = &matches;
         while let Some((_, inner)) = level.subcommand() {
             let common = Common::from_arg_matches(inner)?;

@@ -13,6 +13,23 @@ fn the_command_line_is_consistent() {
 }
 
 #[test]
+fn b121_the_words_of_a_topology_are_passed_on_as_they_were_typed() {
+    let words = ["a b", "", "-c", "{\"k\": [1, \"x y\"]}", "\"", "$HOME", "--json", "--", "-x", "--"];
+    for verb in [&["submit", "topology", "name"][..], &["local", "topology"], &["-c", "a=b", "local", "topology"]] {
+        for first in ["word", "--", "--own", "-5", ""] {
+            let own: Vec<OsString> = std::iter::once(first).chain(words).map(OsString::from).collect();
+            let typed = ["ringstorm"].iter().chain(verb).map(OsString::from).chain(own.iter().cloned());
+            let line = CommandLine::read(typed).unwrap_or_else(|error| panic!("{first:?}: {error}"));
+            let (Command::Submit(Submit { arguments, .. }) | Command::Local(Local { arguments, .. })) = line.command
+            else {
+                panic!("{verb:?}")
+            };
+            assert_eq!(arguments, own);
+        }
+    }
+}
+
+#[test]
 fn storms_commands_are_understood_as_storm_takes_them() {
     for words in [
         "jar topology words --lines 5 -x",
