@@ -87,6 +87,15 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
     )))
 }
 
+/// Why nothing can be submitted under a name that is fine by itself.
+pub fn name_is_taken(name: &str, by_one_that_was_killed: bool) -> String {
+    if by_one_that_was_killed {
+        format!("{name} was killed and is not gone yet (its status is KILLED); its name is free when it is")
+    } else {
+        format!("{name} is already alive")
+    }
+}
+
 /// The id of the topology that has this name, whatever it is doing.
 ///
 /// # Errors

@@ -7,19 +7,28 @@
 //! Threading: one caller, who waits. Errors: those of the machine.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringstorm_client::{CallOutcome, Client, ClientEffect, ClientError, ClientInput, ClientSettings, Success};
 use ringstorm_control::machine::Machine as _;
 use ringstorm_control::time::{Moment, Now};
-use ringstorm_lifecycle::id::check_name;
+use ringstorm_lifecycle::id::{check_name, name_is_taken};
 use ringstorm_nimbus::interface::{Refusal, Reply, Request, Submission};
+use ringstorm_records::nimbus::GetTopologySummaryByName;
 use ringstorm_records::payload::NimbusAddress;
 
 use crate::connection::Connection;
 use crate::file::{UploadFailure, UploadFile};
+use crate::read::read;
 use crate::requests::{ask, message_bytes};
+
+/// After so long without an answer whoever submits is told what may be the reason.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// The status of a topology that was killed, as Storm names it.
+const KILLED: &str = "KILLED";
 
 /// What is told to whoever waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +93,11 @@ fn check(
     let allowed = run(settings, Request::IsTopologyNameAllowed { name: name.clone() }, None, progress)?;
     match allowed {
         Success::Answered(Reply::Allowed(false)) => {
-            Err(ClientError::Refused(Refusal::AlreadyAlive(format!("{name} is already alive"))))
+            // Whoever cannot say more than that it is taken need not be asked for long.
+            let once = ClientSettings { retry_times: 0, ..settings.clone() };
+            let taken_by = read(&once, &GetTopologySummaryByName { name: Some(name.clone()) });
+            let was_killed = taken_by.is_ok_and(|topology| topology.status == KILLED);
+            Err(ClientError::Refused(Refusal::AlreadyAlive(name_is_taken(name, was_killed))))
         }
         _ => Ok(()),
     }
@@ -113,7 +126,7 @@ fn run(
                         continue;
                     }
                     ClientEffect::Call { call, address, request } => {
-                        ClientInput::Called { call, outcome: call_of(settings, &address, &request) }
+                        ClientInput::Called { call, outcome: call_of(settings, &address, &request, progress) }
                     }
                     ClientEffect::Upload { call, address } => {
                         let uploaded = match file.as_deref_mut() {
@@ -135,11 +148,34 @@ fn run(
     }
 }
 
-fn call_of(settings: &ClientSettings, address: &NimbusAddress, request: &Request) -> CallOutcome {
-    match Connection::open(address, settings.timeouts) {
+/// Calls, and says what a submission may be waiting for when it takes long.
+fn call_of(
+    settings: &ClientSettings,
+    address: &NimbusAddress,
+    request: &Request,
+    progress: &mut dyn FnMut(Progress),
+) -> CallOutcome {
+    let call = || match Connection::open(address, settings.timeouts) {
         Ok(mut connection) => ask(&mut connection, request),
         Err(failure) => CallOutcome::NotSent(failure.to_string()),
+    };
+    if !matches!(request, Request::Submit(_)) {
+        return call();
     }
+    thread::scope(|scope| {
+        let (done, outcome) = channel();
+        scope.spawn(move || done.send(call()));
+        outcome.recv_timeout(SILENCE_MAX).or_else(|_| {
+            progress(Progress::Note(format!(
+                "nimbus at {address} has the file and has not answered for {} s; it waits until as many nimbuses hold the \
+                 file as should, for topology.max.replication.wait.time.sec (60 s) at most; its nimbus.log says which \
+                 one it waits for",
+                SILENCE_MAX.as_secs()
+            )));
+            outcome.recv()
+        })
+    })
+    .unwrap_or_else(|_| CallOutcome::NotSent("the call has failed in this client".into()))
 }
 
 fn upload(

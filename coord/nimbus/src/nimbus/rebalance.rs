@@ -127,7 +127,9 @@ impl Nimbus {
         let since = *rebalancing.waits_since.get_or_insert(now);
         let topology = rebalancing.topology.clone();
         let (wanted, limit) = self.code.conf(&topology).map_or((1, None), |conf| wanted_replication(conf));
-        if replication.is_enough(wanted) || limit.is_some_and(|limit| now.since(since) >= limit) {
+        let is_enough = replication.is_enough(wanted);
+        self.note_skipped(replication.skipped);
+        if is_enough || limit.is_some_and(|limit| now.since(since) >= limit) {
             self.read_for_round();
         } else {
             self.postpone(self.settings.replication_period);

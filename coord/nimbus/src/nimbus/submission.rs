@@ -52,6 +52,8 @@ struct Current {
     is_asking: bool,
     /// Whether the base may have been written already.
     is_in_doubt: bool,
+    /// Whose copies were said to be waited for.
+    waits_for: Option<String>,
     troubles: u32,
     trouble_since: Option<Moment>,
     at: Option<Moment>,
@@ -147,6 +149,7 @@ impl Nimbus {
                 step: Step::Check,
                 is_asking: false,
                 is_in_doubt: false,
+                waits_for: None,
                 troubles: 0,
                 trouble_since: None,
                 at: Some(now),
@@ -237,13 +240,30 @@ impl Nimbus {
             }
             (SubmissionSaid::Replicated(Ok(replication)), Step::Replicate { taken, since }) => {
                 let (wanted, limit) = wanted_replication(&taken.conf);
-                if replication.is_enough(wanted) || limit.is_some_and(|limit| now.since(since) >= limit) {
-                    self.go_to(Step::Base(taken));
-                } else {
+                let missing = (!replication.is_enough(wanted)).then(|| replication.missing(wanted));
+                let is_over = missing.is_none() || limit.is_some_and(|limit| now.since(since) >= limit);
+                let is_new = !is_over && current.waits_for != missing;
+                if !is_over {
                     current.is_asking = false;
                     current.troubles = 0;
                     current.trouble_since = None;
                     current.at = Some(look_again);
+                    current.waits_for.clone_from(&missing);
+                }
+                self.note_skipped(replication.skipped);
+                let topology = &taken.topology;
+                match missing {
+                    Some(missing) if is_over => {
+                        self.note(format_args!("topology {topology} waits no longer for others, although {missing}"));
+                    }
+                    Some(missing) if is_new => self.note(format_args!(
+                        "the submission of {topology} waits{}, since {missing}",
+                        limit.map(|limit| format!(" for {} s at most", limit.as_secs())).unwrap_or_default()
+                    )),
+                    _ => {}
+                }
+                if is_over {
+                    self.go_to(Step::Base(taken));
                 }
             }
             (SubmissionSaid::Based(Ok(())), Step::Base(taken)) => self.submission_is_done(&taken.topology),

@@ -1,6 +1,9 @@
 //! Code that several nimbuses hold.
 
 use ringstorm_nimbus::interface::Reply;
+use ringstorm_store::acl::Acl;
+use ringstorm_store::operation::{CreateMode, Operation};
+use ringstorm_store::path::ZnodePath;
 
 use crate::life::{kill, submit, world};
 use crate::world::World;
@@ -31,10 +34,39 @@ fn a_topology_lives_only_when_two_hold_its_code_while_two_live() {
     let id = world.ask(leader, submit("words", "t"));
     world.run_secs(20);
     assert!(world.bases().is_empty() && !world.replies.contains_key(&id));
+    let waits = "waits for 60 s at most, since 1 of 2 nimbuses hold its code; ";
+    let notes: Vec<&String> = world.notes.iter().filter(|note| note.contains(waits)).collect();
+    assert!(matches!(notes.as_slice(), [one] if one.contains(&format!("n{}:", 2 - leader))), "{notes:?}");
     world.store(1 - leader).hold_watches(false);
     world.run_secs(3);
     assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))));
     assert_eq!(world.bases().len(), 1);
+}
+
+#[test]
+fn a_nimbus_that_takes_no_code_is_waited_for_and_then_not_any_more() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    world.store(1 - leader).hold_watches(true);
+    let id = world.ask(leader, submit("words", "t"));
+    world.run_secs(65);
+    assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))));
+    let said = |words: &str| world.notes.iter().filter(|note| note.contains(words)).count();
+    assert_eq!(said("waits no longer for others, although 1 of 2 nimbuses hold its code"), 1, "{:#?}", world.notes);
+}
+
+#[test]
+fn a_node_of_a_nimbus_that_cannot_be_read_is_not_waited_for() {
+    let mut world = world(&["n1"]);
+    let path = ZnodePath::new("/storm/nimbuses/garbage").unwrap();
+    let acl = [Acl::anyone()].into();
+    let garbage = Operation::create(path, b"garbage".to_vec(), CreateMode::Persistent, acl);
+    let observer = world.observer();
+    world.ensemble.with(|ensemble| drop(ensemble.perform(observer, &garbage)));
+    let id = world.ask(0, submit("words", "t"));
+    world.run_secs(5);
+    assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))), "{:#?}", world.notes);
+    assert!(world.notes.iter().any(|note| note.contains("nimbuses/garbage cannot be read")));
 }
 
 #[test]
@@ -116,9 +148,9 @@ fn the_node_of_a_blob_that_somebody_deleted_is_made_again() {
     let path = world.paths().into_iter().find(|path| path.contains("-stormjar.jar/")).unwrap();
     let blob = path.rsplit_once('/').unwrap().0.to_owned();
     for path in [path.clone(), blob] {
-        let path = ringstorm_store::path::ZnodePath::new(&path).unwrap();
+        let path = ZnodePath::new(&path).unwrap();
         world.ensemble.with(|ensemble| {
-            let _ = ensemble.perform(observer, &ringstorm_store::operation::Operation::delete(path));
+            let _ = ensemble.perform(observer, &Operation::delete(path));
         });
     }
     world.run_secs(5);

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ringstorm_lifecycle::conf;
-use ringstorm_lifecycle::id::{TopologyBlob, name_of, topology_id};
+use ringstorm_lifecycle::id::{TopologyBlob, name_is_taken, name_of, topology_id};
 use ringstorm_lifecycle::submission::{self, Accepted, accept};
+use ringstorm_records::records::TopologyStatus;
 use ringstorm_records::znode::NodeName;
 
 use super::talks::Names;
@@ -33,11 +34,11 @@ impl Nimbus {
     pub(super) fn take_names(&mut self, names: &Names) {
         let Some(current) = self.term().and_then(|term| term.submissions.current.as_ref()) else { return };
         let sent = current.submission.clone();
-        if let Some((topology, _)) = names.bases.iter().find(|(_, base)| base.name == sent.name) {
+        if let Some((topology, base)) = names.bases.iter().find(|(_, base)| base.name == sent.name) {
             let reply = if self.is_the_same(topology, &sent) {
                 Ok(Reply::Submitted { topology: topology.clone() })
             } else {
-                Err(Refusal::AlreadyAlive(format!("{} is already alive", sent.name)))
+                Err(Refusal::AlreadyAlive(name_is_taken(&sent.name, base.status == TopologyStatus::Killed)))
             };
             self.finish_submission(reply);
             return;

@@ -8,7 +8,7 @@ use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{Credentials, StormBase};
 use ringstorm_records::znode::{Node, NodeName};
-use ringstorm_store::cluster::{Leadership, Tree, Trouble};
+use ringstorm_store::cluster::{Leadership, Skipped, Tree, Trouble};
 
 use super::Taken;
 use crate::interface::{BlobNumbers, Conf};
@@ -32,19 +32,37 @@ pub(in crate::nimbus) struct Names {
     pub(super) unreadable: BTreeSet<String>,
 }
 
-/// How many hold what.
-#[derive(Clone, Copy, Debug)]
+/// Who holds what.
+#[derive(Clone, Debug)]
 pub(in crate::nimbus) struct Replication {
     /// Of the blob that the fewest hold.
     holders: usize,
-    /// How many nimbuses live.
+    /// How many nimbuses live. Of a node that cannot be read nobody knows whose it is, and nothing is waited for.
     nimbuses: usize,
+    /// Those that live and lack something, as `host:port`.
+    lacking: Vec<String>,
+    /// Nodes of nimbuses that cannot be read.
+    pub(in crate::nimbus) skipped: Vec<Skipped>,
 }
 
 impl Replication {
     /// Whether it is enough for a topology that asks for `wanted`.
-    pub(in crate::nimbus) fn is_enough(self, wanted: usize) -> bool {
-        self.holders >= wanted.max(self.nimbuses.min(REPLICATION)).max(1)
+    pub(in crate::nimbus) fn is_enough(&self, wanted: usize) -> bool {
+        self.holders >= self.needed(wanted)
+    }
+
+    fn needed(&self, wanted: usize) -> usize {
+        wanted.max(self.nimbuses.min(REPLICATION)).max(1)
+    }
+
+    /// What is waited for, in words.
+    pub(in crate::nimbus) fn missing(&self, wanted: usize) -> String {
+        let (holders, needed) = (self.holders, self.needed(wanted));
+        let lacking = match self.lacking.as_slice() {
+            [] => "no other nimbus lives".to_owned(),
+            lacking => format!("{} lacks it, and says in its own nimbus.log why", lacking.join(", ")),
+        };
+        format!("{holders} of {needed} nimbuses hold its code; {lacking}")
     }
 }
 
@@ -99,11 +117,18 @@ pub(super) async fn number(
 /// How many hold the newest content of each of these blobs.
 pub(in crate::nimbus) async fn replication(tree: &Tree, keys: &[NodeName]) -> Result<Replication, Trouble> {
     let nimbuses = tree.nimbuses(false).await?;
-    let mut fewest = usize::MAX;
+    let living: BTreeSet<String> =
+        nimbuses.found.iter().map(|(_, nimbus)| format!("{}:{}", nimbus.host, nimbus.port)).collect();
+    let (mut fewest, mut lacking) = (usize::MAX, BTreeSet::new());
     for key in keys {
         let holders = tree.blob_holders(key, false).await?.found;
         let newest = holders.iter().map(|holder| holder.version).max();
-        fewest = fewest.min(holders.iter().filter(|holder| Some(holder.version) == newest).count());
+        let newest = holders.iter().filter(|holder| Some(holder.version) == newest);
+        let of: BTreeSet<String> =
+            newest.map(|holder| format!("{}:{}", holder.nimbus.host(), holder.nimbus.port())).collect();
+        fewest = fewest.min(of.len());
+        lacking.extend(living.difference(&of).cloned());
     }
-    Ok(Replication { holders: fewest, nimbuses: nimbuses.found.len() + nimbuses.skipped.len() })
+    let lacking = lacking.into_iter().collect();
+    Ok(Replication { holders: fewest, nimbuses: living.len(), lacking, skipped: nimbuses.skipped })
 }
