@@ -1,6 +1,8 @@
 //! The manifest of a group of blobs: which file holds which content.
 //!
-//! JSON, so that people can read it: `{"format": 1, "blobs": {"<key>": {"number", "file", "bytes", "sha256"}}}`.
+//! JSON, so that people can read it: `{"format": 1, "blobs": {"<key>": {"number", "file", "bytes", "sha256"}}}`. What a later
+//! version adds is passed over, so that a nimbus that goes back to this one keeps its code; whatever this one must not pass
+//! over has another format.
 //! Threading: plain data. Errors: texts that name the file; a manifest that cannot be read is garbage, and left aside.
 
 use std::collections::BTreeMap;
@@ -24,7 +26,6 @@ const FORMAT: u32 = 1;
 
 /// The manifest of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
     format: u32,
     /// By key.
@@ -33,7 +34,6 @@ pub(super) struct Manifest {
 
 /// A content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     /// Its number, from 1.
     pub(super) number: u32,
