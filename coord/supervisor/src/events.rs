@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringstorm_control::talks::{FromStore, ToStore};
 
 use crate::local_state::LocalState;
-use crate::share::ExecutorId;
+use crate::share::{ExecutorId, Share};
 
 /// What the machine is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,8 +120,8 @@ pub enum CodeEvent {
         topology: String,
         /// Why.
         why: String,
-        /// Whether it may work soon: nobody could be reached, for instance.
-        is_temporary: bool,
+        /// What is to blame.
+        cause: FetchFailure,
     },
     /// What is here is not what the cluster has any more. Its workers are stopped, and it is fetched anew. Of code that
     /// is not here nothing changes.
@@ -129,11 +129,32 @@ pub enum CodeEvent {
         /// The topology's id.
         topology: String,
     },
+    /// What is here is not what was checked when it came, and nothing was run of it. It is fetched anew; what runs already
+    /// goes on.
+    Damaged {
+        /// The topology's id.
+        topology: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// It was removed.
     Removed {
         /// The topology's id.
         topology: String,
     },
+}
+
+/// Why code could not be fetched, as far as it tells whether another host would be better off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchFailure {
+    /// Nobody gives it at present. Other hosts have the same nimbuses.
+    Unreachable,
+    /// It was not what it should be, or not there, which may be otherwise the next time.
+    Passing,
+    /// Something is wrong with it, or with what this host is told, and stays so.
+    Lasting,
+    /// This host cannot store it: its disk is full or broken.
+    Host,
 }
 
 /// What a topology's configuration says of its workers. It can only make the supervisor's own times longer, as in Storm.
@@ -184,6 +205,15 @@ pub enum SupervisorEffect {
     },
     /// Saves the local state, so that it outlives a power failure, before anything that follows is done.
     SaveState(LocalState),
+    /// Tells the topology's users, among its errors, what keeps a slot from running its share.
+    Report {
+        /// The port of the slot.
+        port: u16,
+        /// What the slot is to run.
+        share: Share,
+        /// Why it does not.
+        text: String,
+    },
     /// One line for operators.
     Note(String),
     /// Ends the daemon. Workers go on.

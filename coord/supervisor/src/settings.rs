@@ -5,9 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// As every version of Ringstorm: a number that clients of Storm parse, and a sign that it is not Apache Storm's.
+const VERSION: &str = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION"));
+
 /// How a supervisor behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// What it says that it is.
+    pub version: String,
     /// `supervisor.slots.ports`: the ports of its slots.
     pub ports: BTreeSet<u16>,
     /// `supervisor.cpu.capacity`: in hundredths of a CPU.
@@ -63,6 +68,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            version: VERSION.to_owned(),
             ports: [6700, 6701, 6702, 6703].into(),
             cpu_capacity: 400.0,
             memory_capacity_mb: 4096.0,

@@ -33,6 +33,7 @@ use crate::events::{Exit, ProcessEvent, StartFailure, StopHow, StopReason};
 use crate::local_state::{INCARNATION_MAX, RunningWorker, SlotState};
 use crate::plants::Plant;
 use crate::settings::Settings;
+use crate::share::Share;
 use restarts::{Ended, Restarts, Withdrawal};
 
 /// A slot.
@@ -122,12 +123,10 @@ impl Slot {
         self.wanted.as_ref()
     }
 
-    /// The topology whose code it waits for.
-    pub fn waits_for_code_of(&self) -> Option<&str> {
+    /// What it is to run as soon as the code is here.
+    pub fn waits_for_code(&self) -> Option<&Share> {
         match (&self.state, &self.wanted) {
-            (State::Vacant(Vacancy::BlobLocalization | Vacancy::BlobUpdate), Some(Wanted::Run(share))) => {
-                Some(&share.topology)
-            }
+            (State::Vacant(Vacancy::BlobLocalization | Vacancy::BlobUpdate), Some(Wanted::Run(share))) => Some(share),
             _ => None,
         }
     }

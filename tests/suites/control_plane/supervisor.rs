@@ -242,6 +242,7 @@ impl Program for SupervisorProgram {
                 let _ = own.send(Word::Input(SupervisorInput::Code(CodeEvent::Removed { topology })));
             }
             SupervisorEffect::SaveState(state) => *machinery.state.lock().unwrap() = Some(state.to_text()),
+            SupervisorEffect::Report { text, .. } => machinery.notes.add(&text),
             SupervisorEffect::Note(line) => machinery.notes.add(&line),
             SupervisorEffect::Stop { why } => {
                 machinery.notes.add(&format!("STOPS: {why}"));

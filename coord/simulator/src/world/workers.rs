@@ -7,7 +7,9 @@ use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_nimbus::interface::Content;
 use ringstorm_records::znode::{Node, NodeName, Slot};
 use ringstorm_store::path::ZnodePath;
-use ringstorm_supervisor::events::{CodeEvent, Exit, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts};
+use ringstorm_supervisor::events::{
+    CodeEvent, Exit, FetchFailure, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts,
+};
 use ringstorm_supervisor::supervisor::FoundWorker;
 use ringstorm_supervisor::{SupervisorEffect, SupervisorInput};
 use ringstorm_worker::WorkerInput;
@@ -67,7 +69,7 @@ impl World {
                 self.crash(id)
             }
             SupervisorEffect::Store(asked) => self.submit(id, asked),
-            SupervisorEffect::Note(_) => Ok(()),
+            SupervisorEffect::Report { .. } | SupervisorEffect::Note(_) => Ok(()),
         }
     }
 
@@ -91,7 +93,7 @@ impl World {
             }
             None => {
                 self.coverage.hit("code not fetched by a supervisor");
-                CodeEvent::Failed { topology, why: "no nimbus gives it".to_owned(), is_temporary: true }
+                CodeEvent::Failed { topology, why: "no nimbus gives it".to_owned(), cause: FetchFailure::Unreachable }
             }
         };
         self.give(id, Input::Supervisor(Box::new(SupervisorInput::Code(event))))

@@ -22,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ringstorm_caller::{ClientSettings, DownloadError, download};
-use ringstorm_supervisor::events::CodeEvent;
+use ringstorm_supervisor::events::{CodeEvent, FetchFailure};
 
 /// Whence blobs come.
 pub(crate) trait Source: Send + Sync + 'static {
@@ -81,15 +81,15 @@ impl Codes {
             let event = match shared.fetch(&of_thread) {
                 Ok(timeouts) => CodeEvent::Fetched { topology: of_thread, timeouts },
                 Err(failure) => {
-                    let fetch::Failure { why, is_temporary } = failure;
-                    CodeEvent::Failed { topology: of_thread, why, is_temporary }
+                    let fetch::Failure { why, cause } = failure;
+                    CodeEvent::Failed { topology: of_thread, why, cause }
                 }
             };
             (shared.tell)(event);
         });
         if let Err(error) = spawned {
             let why = format!("no thread can be started: {error}");
-            (self.shared.tell)(CodeEvent::Failed { topology, why, is_temporary: true });
+            (self.shared.tell)(CodeEvent::Failed { topology, why, cause: FetchFailure::Host });
         }
     }
 

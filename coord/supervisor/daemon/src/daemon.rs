@@ -16,7 +16,7 @@ use ringstorm_control::talks::{FromStore, ToStore};
 use ringstorm_control::time::{Moment, Now};
 use ringstorm_daemon::{Clock, DirectoryLock, Inbox, LockError, Log, RotatedFile, Rotation, Sender, Signal, Signals};
 use ringstorm_store::cluster::{Cluster, ClusterAcls};
-use ringstorm_supervisor::events::ProcessEvent;
+use ringstorm_supervisor::events::{CodeEvent, ProcessEvent};
 use ringstorm_supervisor::{LocalState, Start, Supervisor, SupervisorEffect, SupervisorInput};
 use ringstorm_types::config::{Config, Origin};
 use ringstorm_zookeeper::{ZooKeeperStore, daemon_acls};
@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::code::{Codes, Local, Nimbuses};
 use crate::layout::Layout;
 use crate::processes::{HowToStart, Outlet, Processes};
-use crate::report::{Reporter, Reports};
+use crate::report::{Report, Reporter, Reports};
 use crate::settings::DaemonSettings;
 use crate::{control, cpus, disk, old_logs, state};
 
@@ -94,7 +94,8 @@ fn run_logged(settings: DaemonSettings, log: &Log) -> Result<(), Failure> {
     let supervisor = state.supervisor.clone().unwrap_or_else(|| first_id.clone());
     let how = how_to_start(&settings, supervisor, log);
     let outlet = Box::new(ToDaemon { sender: sender.clone(), log: log.clone(), clock });
-    let processes = Processes::new(layout.clone(), how, outlet, Reports::start(reporter)?);
+    let reports = Reports::start(reporter)?;
+    let processes = Processes::new((layout.clone(), local.clone()), how, outlet, reports.clone());
     let found = processes.adopt(&state)?;
     let socket = control::bind(&layout.control_socket())?;
     let (says, notes) = (sender.clone(), log.clone());
@@ -135,7 +136,8 @@ fn run_logged(settings: DaemonSettings, log: &Log) -> Result<(), Failure> {
     let waker = inbox.waker();
     let store = ZooKeeperStore::open(settings.zookeeper, move || waker.wake())?;
     let mut runner = Runner::new(Daemonised(machine), store, telling, sorting);
-    let hands = Hands { layout, processes, codes, log: log.clone() };
+    let host = settings.host.name.clone();
+    let hands = Hands { layout, host, processes, codes, reports, log: log.clone() };
     ringstorm_daemon::run(&mut runner, &inbox, clock, |effect| hands.act(effect))
 }
 
@@ -244,6 +246,10 @@ impl Outlet for ToDaemon {
         say(&self.sender, Input::Machine(SupervisorInput::Process(event)));
     }
 
+    fn tell_of_code(&self, event: CodeEvent) {
+        say(&self.sender, Input::Machine(SupervisorInput::Code(event)));
+    }
+
     fn note(&self, line: &str) {
         self.log.note(line);
     }
@@ -256,8 +262,10 @@ impl Outlet for ToDaemon {
 /// Whoever does what the machine wants done.
 struct Hands {
     layout: Layout,
+    host: String,
     processes: Processes,
     codes: Codes,
+    reports: Reports,
     log: Log,
 }
 
@@ -280,6 +288,13 @@ impl Hands {
             SupervisorEffect::FetchCode { topology } => self.codes.fetch(topology),
             SupervisorEffect::RemoveCode { topology } => self.codes.remove(topology),
             SupervisorEffect::SaveState(state) => return self.save(&state),
+            SupervisorEffect::Report { port, share, text } => self.reports.add(Report {
+                topology: share.topology,
+                host: self.host.clone(),
+                port,
+                executors: share.executors.into_iter().collect(),
+                text,
+            }),
             SupervisorEffect::Note(line) => self.log.note(line),
             SupervisorEffect::Stop { why } => return ControlFlow::Break(Err(Failure::Stopped(why))),
         }

@@ -31,12 +31,13 @@ use ringstorm_control::time::Moment;
 use ringstorm_daemon::Rotation;
 use ringstorm_launch::SlotTrouble;
 use ringstorm_supervisor::LocalState;
-use ringstorm_supervisor::events::{Exit, ProcessEvent, StartFailure, StartWorker, StopHow, StopReason};
+use ringstorm_supervisor::events::{CodeEvent, Exit, ProcessEvent, StartFailure, StartWorker, StopHow, StopReason};
 use ringstorm_supervisor::supervisor::FoundWorker;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 use serde_json::{Map, Value};
 
+use crate::code::Local;
 use crate::history::{History, What};
 use crate::layout::Layout;
 use crate::memory::MemoryRule;
@@ -65,6 +66,8 @@ pub(crate) struct HowToStart {
 pub(crate) trait Outlet: Send + Sync + 'static {
     /// To the machine.
     fn tell(&self, event: ProcessEvent);
+    /// To the machine, of code.
+    fn tell_of_code(&self, event: CodeEvent);
     /// To operators.
     fn note(&self, line: &str);
     /// The time.
@@ -79,6 +82,7 @@ pub(crate) struct Processes {
 
 struct Shared {
     layout: Layout,
+    local: Local,
     how: HowToStart,
     outlet: Box<dyn Outlet>,
     history: History,
@@ -119,9 +123,14 @@ impl Known {
 }
 
 impl Processes {
-    pub(crate) fn new(layout: Layout, how: HowToStart, outlet: Box<dyn Outlet>, reports: Reports) -> Self {
+    pub(crate) fn new(
+        (layout, local): (Layout, Local),
+        how: HowToStart,
+        outlet: Box<dyn Outlet>,
+        reports: Reports,
+    ) -> Self {
         let history = History::new(&layout.history());
-        Self { shared: Arc::new(Shared { layout, how, outlet, history, reports, table: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { layout, local, how, outlet, history, reports, table: Mutex::default() }) }
     }
 
     /// Finds what runs, and removes what is left of what does not. Before anything is started. `state` is what the daemon

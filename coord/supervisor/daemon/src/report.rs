@@ -1,7 +1,7 @@
 //! Troubles of workers, as errors of their topology in the tree, where `get-errors` and the user interfaces find them.
 //!
 //! A worker that died cannot say so itself. What its supervisor knows of it is written as an error of the components that
-//! it ran, with a session of its own that is there only while there is something to write.
+//! it ran, or was to run, with a session of its own that is there only while there is something to write.
 //!
 //! Invariants: of a slot one trouble is written in [`PAUSE`] at most; of a topology that is gone none. Threading: a thread
 //! of its own, behind a short queue. Errors: what cannot be written is lost here; the supervisor's log and the history
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringstorm_lifecycle::executors::Tasks;
 use ringstorm_lifecycle::system::system_topology;
-use ringstorm_records::records::ErrorInfo;
+use ringstorm_records::records::{ErrorInfo, StormBase};
 use ringstorm_records::znode::{ComponentName, NodeName};
 use ringstorm_store::cluster::{Cluster, Reading};
 use ringstorm_store::control::Control;
@@ -35,6 +35,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// For how long a session is kept without anything to write.
 const SESSION_KEPT: Duration = Duration::from_secs(10);
+
+/// Of how many components at most something is an error whose part in it is not known.
+const COMPONENTS_MAX: usize = 10;
 
 /// A trouble.
 #[derive(Debug)]
@@ -113,9 +116,8 @@ impl Reporter {
         };
         let procedure = self.cluster.procedure(|tree| async move {
             // Nothing is written of a topology that is gone: nobody would remove it.
-            if !matches!(tree.storm_base(&topology, false).await?, Reading::Found { .. }) {
-                return Ok(());
-            }
+            let Reading::Found { value: base, .. } = tree.storm_base(&topology, false).await? else { return Ok(()) };
+            let components = if components.is_empty() { components_of(&base) } else { components };
             for component in components {
                 tree.report_error(&topology, &component, &error).await?;
             }
@@ -126,7 +128,8 @@ impl Reporter {
         done.ok().map(|()| control)
     }
 
-    /// The components that a worker ran, without those of the system if there are others.
+    /// The components that a worker ran, without those of the system if there are others. None where the topology's
+    /// structure is not here.
     fn components(&self, report: &Report) -> BTreeSet<ComponentName> {
         let names = || {
             let conf = self.local.conf(&report.topology).ok()?;
@@ -139,4 +142,11 @@ impl Reporter {
         };
         names().unwrap_or_default().iter().filter_map(|name| ComponentName::new(name).ok()).collect()
     }
+}
+
+/// The components of a topology, of which it is not known where they run: as many as a person reads.
+fn components_of(base: &StormBase) -> BTreeSet<ComponentName> {
+    let names = base.component_executors.iter().flat_map(|executors| executors.keys());
+    let own = names.filter(|name| !name.starts_with("__")).filter_map(|name| ComponentName::new(name).ok());
+    own.take(COMPONENTS_MAX).collect()
 }

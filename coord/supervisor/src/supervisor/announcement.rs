@@ -7,9 +7,6 @@ use ringstorm_records::records::SupervisorInfo;
 
 use super::Supervisor;
 
-/// As every version of Ringstorm: a number that clients of Storm parse, and a sign that it is not Apache Storm's.
-const VERSION: &str = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION"));
-
 /// What others act on, so that a change of it is said at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Publication {
@@ -24,7 +21,10 @@ pub(super) struct Publication {
 impl Supervisor {
     pub(super) fn publication(&self) -> Publication {
         let slots = || self.slots.iter().map(|(port, slot)| (i64::from(*port), slot));
-        let in_service = slots().filter(|(_, slot)| !self.is_out_of_service && slot.withdrawn_because().is_none());
+        let in_service = slots().filter(|(_, slot)| {
+            let is_withdrawn = slot.withdrawn_because().is_some() || self.lacks_code(slot).is_some();
+            !self.is_out_of_service && !is_withdrawn
+        });
         Publication {
             used_ports: slots().filter(|(_, slot)| slot.process().is_some()).map(|(port, _)| port).collect(),
             ports: in_service.map(|(port, _)| port).collect(),
@@ -45,7 +45,7 @@ impl Supervisor {
             meta: Some(publication.ports.clone()),
             scheduler_meta: self.settings.scheduler_meta.clone(),
             uptime_secs: Some(i64::try_from(uptime).unwrap_or(i64::MAX)),
-            version: Some(VERSION.to_owned()),
+            version: Some(self.settings.version.clone()),
             resources_map: Some(resources),
             server_port: self.settings.thrift_port.map(i32::from),
             versions_seen: Some(&publication.versions_seen).filter(|seen| !seen.is_empty()).cloned(),

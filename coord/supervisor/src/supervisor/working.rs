@@ -49,11 +49,53 @@ impl Supervisor {
             CodeEvent::Changed { topology } if self.codes.here().contains_key(topology) => Some(topology.clone()),
             _ => None,
         };
+        let failed = match &event {
+            CodeEvent::Failed { topology, .. } => Some(topology.clone()),
+            _ => None,
+        };
         effects.extend(self.codes.take(now.moment, event, &self.settings).map(SupervisorEffect::Note));
+        failed.into_iter().for_each(|topology| self.report_missing_code(&topology, effects));
         if let Some(topology) = changed {
             let ports: Vec<u16> = self.slots.keys().copied().collect();
             for port in ports {
                 self.tell(now, port, SlotInput::CodeChanged(topology.clone()), effects);
+            }
+        }
+    }
+
+    /// Why a slot without a process cannot be given work for want of code, if so.
+    pub(super) fn lacks_code(&self, slot: &Slot) -> Option<&str> {
+        let topology = match slot.wanted() {
+            Some(Wanted::Run(share)) => Some(share.topology.as_str()),
+            Some(Wanted::Nothing) | None => None,
+        };
+        self.codes.trouble(topology).filter(|_| slot.process().is_none())
+    }
+
+    /// Tells whoever looks at the topology why it does not run in the slots that wait for its code.
+    fn report_missing_code(&self, topology: &str, effects: &mut Vec<SupervisorEffect>) {
+        let Some(why) = self.codes.failure(topology, &self.settings) else { return };
+        let waiting = self.slots.iter().filter_map(|(port, slot)| Some((*port, slot.waits_for_code()?)));
+        effects.extend(waiting.filter(|(_, share)| share.topology == topology).map(|(port, share)| {
+            let host = &self.host.name;
+            let text =
+                format!("its worker in slot {port} of {host} did not start: its code could not be fetched: {why}");
+            SupervisorEffect::Report { port, share: share.clone(), text }
+        }));
+    }
+
+    /// Says which slots are withdrawn for want of code, and which are so no more.
+    fn note_missing_code(&mut self, effects: &mut Vec<SupervisorEffect>) {
+        let ports: Vec<u16> = self.slots.keys().copied().collect();
+        for port in ports {
+            let about = format!("the code of slot {port}");
+            let why = self.slots.get(&port).and_then(|slot| self.lacks_code(slot));
+            match why.map(|why| format!("slot {port} is withdrawn, since code cannot be fetched: {why}")) {
+                Some(line) => self.note(&about, line, effects),
+                None if self.notes.is_over(&about) => {
+                    effects.push(SupervisorEffect::Note(format!("slot {port} is in service again")));
+                }
+                None => {}
             }
         }
     }
@@ -70,13 +112,15 @@ impl Supervisor {
         }
         self.stop_strays(now, effects);
         if self.assignments.has_looked() {
-            let waited_for = self.slots.values().filter_map(Slot::waits_for_code_of).map(str::to_owned).collect();
+            let waiting = self.slots.values().filter_map(Slot::waits_for_code);
+            let waited_for = waiting.map(|share| share.topology.clone()).collect();
             let processes = self.slots.values().filter_map(Slot::process);
             let running: BTreeSet<_> = processes.map(|process| process.share().topology.clone()).collect();
             let ours = self.assignments.ours();
             let may_be_needed = |topology: &str| ours.contains_key(topology);
             effects.extend(self.codes.settle(now.moment, &waited_for, &running, may_be_needed));
         }
+        self.note_missing_code(effects);
         if self.published.as_ref().is_some_and(|published| *published != self.publication()) {
             self.announce.ask(now.moment);
         }

@@ -12,7 +12,7 @@ use ringstorm_control::time::{Moment, Now};
 use ringstorm_store::memory::MemoryStore;
 use ringstorm_store::store::Store;
 use ringstorm_supervisor::events::{
-    CodeEvent, Exit, OperatorEvent, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts,
+    CodeEvent, Exit, FetchFailure, OperatorEvent, ProcessEvent, StartFailure, StartWorker, StopHow, WorkerTimeouts,
 };
 use ringstorm_supervisor::slot::State;
 use ringstorm_supervisor::supervisor::FoundWorker;
@@ -55,6 +55,10 @@ pub(crate) struct Host {
     pub(crate) code: BTreeSet<String>,
     /// Code that cannot be fetched.
     pub(crate) missing_code: BTreeSet<String>,
+    /// What is to blame for that.
+    pub(crate) fetch_failure: FetchFailure,
+    /// Code whose fetch hangs: nothing is ever heard of it.
+    pub(crate) hung_code: BTreeSet<String>,
     pub(crate) manners: Manners,
     /// Whether a process of the test, not of the supervisor, may be there besides.
     pub(crate) has_intruders: bool,
@@ -66,6 +70,8 @@ pub(crate) struct Host {
     pub(crate) started: Vec<StartWorker>,
     pub(crate) stopped: Vec<(u16, u64, StopHow)>,
     pub(crate) fetched: Vec<String>,
+    /// What was told to the users of topologies, with the port.
+    pub(crate) reports: Vec<(u16, String)>,
     pub(crate) notes: Vec<String>,
     pub(crate) end: Option<String>,
 }
@@ -88,6 +94,8 @@ impl Host {
             processes: BTreeMap::new(),
             code: BTreeSet::new(),
             missing_code: BTreeSet::new(),
+            hung_code: BTreeSet::new(),
+            fetch_failure: FetchFailure::Unreachable,
             manners: Manners::default(),
             has_intruders: false,
             inputs: VecDeque::new(),
@@ -97,6 +105,7 @@ impl Host {
             started: Vec::new(),
             stopped: Vec::new(),
             fetched: Vec::new(),
+            reports: Vec::new(),
             notes: Vec::new(),
             end: None,
         }
@@ -229,8 +238,11 @@ impl Host {
                 SupervisorEffect::StopWorker { port, incarnation, how, .. } => self.stop(port, incarnation, how),
                 SupervisorEffect::FetchCode { topology } => {
                     self.fetched.push(topology.clone());
+                    if self.hung_code.contains(&topology) {
+                        continue;
+                    }
                     let event = if self.missing_code.contains(&topology) {
-                        CodeEvent::Failed { topology, why: "no nimbus has it".to_owned(), is_temporary: true }
+                        CodeEvent::Failed { topology, why: "no nimbus has it".to_owned(), cause: self.fetch_failure }
                     } else {
                         self.code.insert(topology.clone());
                         CodeEvent::Fetched { topology, timeouts: WorkerTimeouts::default() }
@@ -241,6 +253,7 @@ impl Host {
                     self.code.remove(&topology);
                     self.tell(SupervisorInput::Code(CodeEvent::Removed { topology }));
                 }
+                SupervisorEffect::Report { port, text, .. } => self.reports.push((port, text)),
                 SupervisorEffect::Note(line) => self.notes.push(line),
                 SupervisorEffect::Stop { why } => self.end = Some(why),
             }

@@ -1,6 +1,8 @@
 //! What becomes of workers: deaths, silence, failed starts, stops, new code.
 
-use ringstorm_supervisor::events::{CodeEvent, OperatorEvent, ProcessEvent, StartFailure, StopHow};
+use std::collections::BTreeSet;
+
+use ringstorm_supervisor::events::{CodeEvent, FetchFailure, OperatorEvent, ProcessEvent, StartFailure, StopHow};
 use ringstorm_supervisor::{Settings, SupervisorInput};
 
 use crate::host::{Host, Manners};
@@ -199,13 +201,136 @@ fn code_that_cannot_be_had_is_tried_again_and_keeps_no_other_slot_waiting() {
     world.assign("other-2-2", Some(1), &[(6701, 2)]);
     let mut host = Host::new(&world);
     host.missing_code.insert("words-1-1".to_owned());
-    host.pass(20);
+    host.pass(2);
+    assert!(host.reports.is_empty(), "that nobody gives it may be a moment's trouble");
+    host.pass(18);
     assert_eq!((host.state(6700), host.state(6701)), ("WAITING_FOR_BLOB_LOCALIZATION", "RUNNING"));
+    assert!(host.reports.iter().all(|(port, text)| *port == 6700 && text.ends_with("no nimbus has it")));
+    assert!(!host.reports.is_empty());
+    // Other hosts have the same nimbuses.
+    assert_eq!(offered(&world), [6700, 6701, 6702, 6703]);
     let tries = host.fetched.iter().filter(|topology| *topology == "words-1-1").count();
     assert!((4..=6).contains(&tries), "{tries}");
     host.missing_code.clear();
     host.pass(20);
     assert_eq!(host.state(6700), "RUNNING");
+}
+
+fn offered(world: &World) -> Vec<i64> {
+    world.info(ID).unwrap().meta.unwrap()
+}
+
+#[test]
+fn b066_a_fetch_that_hangs_holds_up_no_other_slot_and_not_its_own_once_the_topology_is_killed() {
+    let world = World::new();
+    let mut host = Host::new(&world);
+    host.hung_code.insert("words-1-1".to_owned());
+    world.assign("words-1-1", Some(1), &[(6700, 1)]);
+    host.pass(5);
+    world.assign("other-2-2", Some(1), &[(6701, 1)]);
+    host.pass(1);
+    assert_eq!((host.state(6700), host.state(6701)), ("WAITING_FOR_BLOB_LOCALIZATION", "RUNNING"));
+    world.remove("words-1-1");
+    host.pass(10);
+    assert_eq!(host.state(6700), "EMPTY");
+    world.assign("third-3-3", Some(1), &[(6700, 1)]);
+    host.pass(1);
+    assert_eq!(host.state(6700), "RUNNING");
+    assert_eq!(offered(&world).len(), 4);
+}
+
+#[test]
+fn a_host_that_cannot_store_code_is_given_no_more_work_until_it_can() {
+    let world = World::new();
+    world.assign("other-2-2", Some(1), &[(6701, 2)]);
+    let mut host = Host::new(&world);
+    host.run();
+    host.missing_code.insert("words-1-1".to_owned());
+    host.fetch_failure = FetchFailure::Host;
+    world.assign("words-1-1", Some(1), &[(6700, 1)]);
+    host.pass(1);
+    // What runs stays; nothing else can be given to this host, whichever slot it would be.
+    assert_eq!((offered(&world), host.state(6701)), (vec![6701], "RUNNING"));
+    let expected =
+        "its worker in slot 6700 of host-boot-1 did not start: its code could not be fetched: no nimbus has it";
+    assert!(!host.reports.is_empty() && host.reports.iter().all(|report| *report == (6700, expected.to_owned())));
+    assert_eq!(host.has_noted("slot 6702 is withdrawn, since code cannot be fetched: no nimbus has it"), 1);
+    // A worker whose code is here is started again here.
+    host.crash(6701);
+    host.pass(3);
+    assert_eq!((offered(&world), host.state(6701)), (vec![6701], "RUNNING"));
+    // The work went elsewhere, and this host tries whether it can store it by now.
+    world.assign("words-1-1", Some(2), &[]);
+    host.pass(10);
+    assert_eq!(offered(&world), [6701]);
+    let tries = host.fetched.len();
+    host.pass(60);
+    assert!(host.fetched.len() > tries);
+    host.missing_code.clear();
+    host.pass(60);
+    assert_eq!(offered(&world), [6700, 6701, 6702, 6703]);
+    assert_eq!(host.has_noted("slot 6702 is in service again"), 1);
+    assert!(!host.code.contains("words-1-1"), "nobody here needs it");
+}
+
+#[test]
+fn a_host_does_not_try_for_ever_whether_it_can_store_code_that_is_gone() {
+    let world = World::new();
+    world.assign("words-1-1", Some(1), &[(6700, 1)]);
+    let mut host = Host::new(&world);
+    host.missing_code.insert("words-1-1".to_owned());
+    host.fetch_failure = FetchFailure::Host;
+    host.pass(1);
+    world.assign("words-1-1", Some(2), &[]);
+    host.pass(5);
+    assert!(offered(&world).is_empty());
+    host.fetch_failure = FetchFailure::Passing;
+    host.pass(30);
+    assert_eq!(offered(&world), [6700, 6701, 6702, 6703]);
+    let tries = host.fetched.len();
+    host.pass(120);
+    assert_eq!(host.fetched.len(), tries);
+}
+
+#[test]
+fn a_slot_whose_code_is_wrong_or_unknown_is_withdrawn_for_that_topology_only() {
+    for (cause, secs) in [(FetchFailure::Lasting, 1), (FetchFailure::Passing, 5)] {
+        let world = World::new();
+        world.assign("words-1-1", Some(1), &[(6700, 1), (6701, 2)]);
+        let mut host = Host::new(&world);
+        host.missing_code.insert("words-1-1".to_owned());
+        host.fetch_failure = cause;
+        host.pass(secs);
+        assert_eq!(offered(&world), [6702, 6703], "{cause:?}");
+        let ports: BTreeSet<u16> = host.reports.iter().map(|(port, _)| *port).collect();
+        assert_eq!(ports, [6700, 6701].into());
+        // It is somewhere else by now, and the slots are as good as any other.
+        world.assign("words-1-1", Some(2), &[(6702, 1)]);
+        host.pass(1);
+        assert_eq!(offered(&world), [6700, 6701, 6703], "{cause:?}");
+        world.assign("words-1-1", Some(3), &[]);
+        world.assign("other-2-2", Some(1), &[(6700, 1)]);
+        host.pass(1);
+        assert_eq!((offered(&world).len(), host.state(6700)), (4, "RUNNING"));
+    }
+}
+
+#[test]
+fn code_that_was_damaged_on_disk_is_fetched_anew_and_what_runs_goes_on() {
+    let (_, mut host) = running(&[(6700, 1), (6701, 2)]);
+    let other = host.incarnations(6701);
+    host.manners.fails = Some(StartFailure::Other);
+    host.tell(SupervisorInput::Code(CodeEvent::Damaged { topology: "words-1-1".to_owned(), why: "odd".to_owned() }));
+    host.crash(6700);
+    assert_eq!(host.fetched, ["words-1-1", "words-1-1"]);
+    host.manners.fails = None;
+    host.pass(3);
+    assert_eq!((host.state(6700), host.incarnations(6701)), ("RUNNING", other));
+    assert_eq!(host.has_noted("was not run, and is fetched anew: odd"), 1);
+    // It is known by now.
+    host.tell(SupervisorInput::Code(CodeEvent::Damaged { topology: "gone-3-3".to_owned(), why: "odd".to_owned() }));
+    host.pass(1);
+    assert_eq!(host.fetched.len(), 2);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 use ringstorm_caller::DownloadError;
 use ringstorm_lifecycle::conf;
 use ringstorm_lifecycle::id::TopologyBlob;
-use ringstorm_supervisor::events::WorkerTimeouts;
+use ringstorm_supervisor::events::{FetchFailure, WorkerTimeouts};
 use sha2::{Digest as _, Sha256};
 
 use super::Shared;
@@ -27,28 +27,39 @@ const PLACE_TRIES: usize = 3;
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) why: String,
-    /// Whether it may work soon.
-    pub(super) is_temporary: bool,
+    pub(super) cause: FetchFailure,
+}
+
+impl Failure {
+    fn new(cause: FetchFailure, why: impl Into<String>) -> Self {
+        Self { why: why.into(), cause }
+    }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // A disk that is full has room again some day.
-        Self { why: error.to_string(), is_temporary: true }
+        Self::new(FetchFailure::Host, error.to_string())
     }
 }
 
 impl From<DownloadError> for Failure {
     fn from(error: DownloadError) -> Self {
-        // A leader that is new may not hold it yet.
-        let is_temporary = !matches!(error, DownloadError::Refused { .. } | DownloadError::NoSeeds);
-        Self { why: error.to_string(), is_temporary }
+        let cause = match &error {
+            // A leader that is new may not hold it yet.
+            DownloadError::NotFound(_) | DownloadError::Changed(_) => FetchFailure::Passing,
+            DownloadError::Refused { .. } => FetchFailure::Lasting,
+            // It is not the system that finds a blob too large.
+            DownloadError::Write { error, .. } if disk::os_error(error).is_none() => FetchFailure::Lasting,
+            DownloadError::Write { .. } => FetchFailure::Host,
+            DownloadError::NoSeeds | DownloadError::GivenUp { .. } => FetchFailure::Unreachable,
+        };
+        Self::new(cause, error.to_string())
     }
 }
 
 impl Shared {
     pub(super) fn fetch(&self, topology: &str) -> Result<WorkerTimeouts, Failure> {
-        let lasting = |why| Failure { why, is_temporary: false };
+        let lasting = |why: String| Failure::new(FetchFailure::Lasting, why);
         let conf_bytes = self.blob(topology, TopologyBlob::Conf)?;
         let conf = conf::decode(&conf_bytes).map_err(|error| lasting(error.to_string()))?;
         let sha256 = code_of_conf(&conf).map_err(lasting)?;
@@ -60,7 +71,7 @@ impl Shared {
                 return Ok(timeouts(&conf, self.worker_timeout_max));
             }
         }
-        Err(Failure { why: "somebody removed its executable meanwhile".to_owned(), is_temporary: true })
+        Err(Failure::new(FetchFailure::Passing, "somebody removed its executable meanwhile"))
     }
 
     /// A small blob.
@@ -96,17 +107,20 @@ impl Shared {
         match self.source.download(&TopologyBlob::Jar.key(topology), offset, &mut writer) {
             Ok(()) => {}
             Err(error) => {
-                if matches!(error, DownloadError::Changed(_)) {
+                let failure = Failure::from(error);
+                // What is of no use goes, and so does what would keep a disk full for others.
+                if matches!(failure.cause, FetchFailure::Passing | FetchFailure::Host) {
                     disk::remove_file(&part)?;
                 }
-                return Err(error.into());
+                return Err(failure);
             }
         }
         let Hashing { file, hasher } = writer;
         if hex(hasher) != sha256 {
             disk::remove_file(&part)?;
             // What was here before may have been wrong.
-            return Err(Failure { why: damaged(sha256), is_temporary: offset > 0 });
+            let cause = if offset > 0 { FetchFailure::Passing } else { FetchFailure::Lasting };
+            return Err(Failure::new(cause, damaged(sha256)));
         }
         file.set_permissions(Permissions::from_mode(0o555))?;
         file.sync_all()?;

@@ -2,14 +2,16 @@
 //!
 //! A topology's folder holds its configuration, its structure, and a link to its executable, which lies among all
 //! executables under the SHA-256 of its content. It comes into place whole, with the folder's name; something that a
-//! crash has left lies in another folder and is removed at the start. Threading: see [`super`]. Errors: those of the file
+//! crash has left lies in another folder and is removed at the start. What is run is what was checked: whatever seems to have
+//! been changed since is read again before. Threading: see [`super`]. Errors: those of the file
 //! system, with the path; a topology that is not whole is not here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ringstorm_caller::CODE_SHA256;
@@ -33,15 +35,51 @@ const PART_KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The ending of an executable's name while only a part of it is here.
 const PART: &str = ".part";
 
-/// The code on this host's disk.
+/// A file that has changed so lately may change again without its times showing it. More than the second in which it
+/// changed, and than a tick of that clock.
+const TIMES_TELL_AFTER: Duration = Duration::from_secs(2);
+
+/// The code on this host's disk. Its clones share what they know of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
     layout: Layout,
+    /// Executables that were found to have their content, by that.
+    checked: Arc<Mutex<BTreeMap<String, Fingerprint>>>,
+}
+
+/// By which it is seen that a file is the same and has not been changed. The time of the last change cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fingerprint {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Fingerprint {
+    fn of(path: &Path) -> io::Result<Self> {
+        let it = fs::metadata(path)?;
+        Ok(Self {
+            device: it.dev(),
+            inode: it.ino(),
+            bytes: it.size(),
+            modified: (it.mtime(), it.mtime_nsec()),
+            changed: (it.ctime(), it.ctime_nsec()),
+        })
+    }
+
+    /// Whether a change from now on would show: times are those of a clock that does not tick often.
+    fn tells(&self) -> bool {
+        let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or(u64::MAX));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        now.checked_sub(changed).is_some_and(|since| since >= TIMES_TELL_AFTER)
+    }
 }
 
 impl Local {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout }
+        Self { layout, checked: Arc::default() }
     }
 
     /// The topologies that are here whole, with what their configurations say of workers. Everything else is removed.
@@ -62,9 +100,7 @@ impl Local {
             let whole = name.ok_or_else(|| "it is no topology's".to_owned()).and_then(|name| {
                 let conf = self.conf(name)?;
                 let code = self.code_of(name)?;
-                let is_whole = *checked
-                    .entry(code.clone())
-                    .or_insert_with(|| sha256_of(&self.code(&code)).is_ok_and(|found| found == code));
+                let is_whole = *checked.entry(code.clone()).or_insert_with(|| self.has_its_content(&code));
                 if is_whole { Ok((name.to_owned(), timeouts(&conf, timeout_max))) } else { Err(damaged(&code)) }
             });
             match whole {
@@ -102,13 +138,48 @@ impl Local {
         payload::decode(&bytes).ok()
     }
 
-    /// A topology's executable.
+    /// A topology's executable, which has the content that it should have. One that has another is removed.
     ///
     /// # Errors
-    /// It is not here.
+    /// It is not here, or was changed since it came.
     pub(crate) fn executable(&self, topology: &str) -> Result<PathBuf, String> {
-        let path = self.code(&self.code_of(topology)?);
-        if path.is_file() { Ok(path) } else { Err(format!("{} is not there", path.display())) }
+        let sha256 = self.code_of(topology)?;
+        let path = self.code(&sha256);
+        if !path.is_file() {
+            return Err(format!("{} is not there", path.display()));
+        }
+        if self.has_its_content(&sha256) {
+            return Ok(path);
+        }
+        // What cannot be removed is not run the next time either.
+        let _ = disk::remove_file(&path);
+        Err(damaged(&sha256))
+    }
+
+    /// How many executables need not be read again.
+    #[cfg(test)]
+    pub(super) fn checked_count(&self) -> usize {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether an executable has the content of its name. It is read, unless it was before and has not been changed since.
+    fn has_its_content(&self, sha256: &str) -> bool {
+        let path = self.code(sha256);
+        let Ok(before) = Fingerprint::of(&path) else { return false };
+        let checked = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if checked().get(sha256) == Some(&before) {
+            return true;
+        }
+        let tells = before.tells();
+        let is_right = sha256_of(&path).is_ok_and(|found| found == sha256);
+        let is_same = Fingerprint::of(&path).is_ok_and(|after| after == before);
+        let mut checked = checked();
+        if is_right && is_same && tells {
+            checked.insert(sha256.to_owned(), before);
+        } else {
+            checked.remove(sha256);
+        }
+        is_right
     }
 
     /// Every topology that has a folder.

@@ -7,14 +7,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringstorm_launch::{LAUNCH_FILE, Launch, WORKER_COMMAND};
 use ringstorm_lifecycle::id::name_of;
-use ringstorm_supervisor::events::{StartFailure, StartWorker};
+use ringstorm_supervisor::events::{CodeEvent, StartFailure, StartWorker};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit};
@@ -24,7 +24,6 @@ use super::log_pipe::{LogPipe, Writing};
 use super::mark::{FOLDER_VARIABLE, can_mark};
 use super::record::ProcessRecord;
 use super::{HowToStart, Shared};
-use crate::code::Local;
 use crate::disk;
 use crate::memory::MemoryLimit;
 
@@ -74,9 +73,8 @@ pub(super) fn start(shared: &Shared, worker: &StartWorker) -> Result<Started, Fa
 
 fn start_in(shared: &Shared, worker: &StartWorker, folder: &Path) -> Result<Started, Failure> {
     let how = &shared.how;
-    let local = Local::new(shared.layout.clone());
-    let conf = conf_of_worker(&how.conf, local.conf(&worker.topology)?);
-    let executable = local.executable(&worker.topology)?;
+    let (conf, executable) = code_of(shared, &worker.topology)?;
+    let conf = conf_of_worker(&how.conf, conf);
     check_port(how, worker.port)?;
 
     if !can_mark(folder) {
@@ -118,6 +116,15 @@ fn start_in(shared: &Shared, worker: &StartWorker, folder: &Path) -> Result<Star
         }
     };
     held(shared, folder, child, log, limit)
+}
+
+/// A topology's configuration and executable. If they are not what they should be, whoever fetches hears of it before
+/// anybody hears that the worker did not start, and would start it again.
+fn code_of(shared: &Shared, topology: &str) -> Result<(Map<String, Value>, PathBuf), String> {
+    let found = shared.local.conf(topology).and_then(|conf| Ok((conf, shared.local.executable(topology)?)));
+    found.inspect_err(|why| {
+        shared.outlet.tell_of_code(CodeEvent::Damaged { topology: topology.to_owned(), why: why.clone() });
+    })
 }
 
 /// A process that runs is held, limited, and written down.
@@ -222,7 +229,7 @@ fn kind_of(error: &io::Error) -> StartFailure {
     if is_exhausted { StartFailure::ResourcesExhausted } else { StartFailure::Other }
 }
 
-fn command(words: &[std::path::PathBuf]) -> String {
+fn command(words: &[PathBuf]) -> String {
     words.iter().map(|word| OsStr::display(word.as_os_str()).to_string()).collect::<Vec<_>>().join(" ")
 }
 

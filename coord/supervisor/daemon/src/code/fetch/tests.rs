@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringstorm_caller::{CODE_SHA256, DownloadError};
 use ringstorm_lifecycle::conf;
-use ringstorm_supervisor::events::{CodeEvent, WorkerTimeouts};
+use ringstorm_supervisor::events::{CodeEvent, FetchFailure, WorkerTimeouts};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -128,6 +128,48 @@ fn a_fetch_goes_on_where_one_broke_off() {
     world.fetch("a-1-1").unwrap();
     assert_eq!(world.asked("-stormjar.jar"), [0, 1500, 3000]);
     assert_eq!(world.found(), ["a-1-1"]);
+}
+
+#[test]
+fn a_failure_says_whether_another_host_would_be_better_off() {
+    let world = World::new();
+    let cause = || world.codes.shared.fetch("a-1-1").unwrap_err().cause;
+    assert_eq!(cause(), FetchFailure::Passing, "a new leader may not hold it yet");
+    world.has("a-1-1", b"code");
+    *world.nimbus.breaks_after.lock().unwrap() = Some(2);
+    assert_eq!(cause(), FetchFailure::Unreachable);
+    *world.nimbus.breaks_after.lock().unwrap() = None;
+    let part = world.folder.path().join(format!("supervisor/code/{}.part", sha256(b"code")));
+    // What lay there before may have been to blame; the whole of it is.
+    std::fs::write(&part, b"xx").unwrap();
+    assert_eq!(cause(), FetchFailure::Passing);
+    world.nimbus.blobs.lock().unwrap().insert("a-1-1-stormjar.jar".into(), b"other".to_vec());
+    assert_eq!(cause(), FetchFailure::Lasting);
+    // A disk on which no file can be made there.
+    std::fs::create_dir(&part).unwrap();
+    assert_eq!(cause(), FetchFailure::Host);
+}
+
+#[test]
+fn what_was_changed_after_it_was_checked_is_not_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    world.has("a-1-1", b"code");
+    world.fetch("a-1-1").unwrap();
+    let local = local(world.folder.path());
+    let path = local.executable("a-1-1").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Checked, and remembered as such once its times tell.
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(local.executable("a-1-1").unwrap(), path);
+    assert_eq!(local.checked_count(), 1);
+    let times = std::fs::metadata(&path).unwrap().modified().unwrap();
+    std::fs::write(&path, b"evil").unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(times).unwrap();
+    assert!(local.executable("a-1-1").unwrap_err().contains("does not have the content"));
+    assert!(!path.exists());
+    world.fetch("a-1-1").unwrap();
+    assert_eq!(std::fs::read(local.executable("a-1-1").unwrap()).unwrap(), b"code");
 }
 
 #[test]
