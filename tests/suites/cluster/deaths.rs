@@ -13,13 +13,13 @@ const SOON: Duration = Duration::from_secs(60);
 /// What fails at once fails long before the time-out of messages (30 s).
 const AT_ONCE: Duration = Duration::from_secs(15);
 
-struct Load {
-    cluster: Cluster,
+pub(crate) struct Load {
+    pub(crate) cluster: Cluster,
     source: Outside,
 }
 
 impl Load {
-    fn start_or_skip(shape: &Shape) -> Option<Self> {
+    pub(crate) fn start_or_skip(shape: &Shape) -> Option<Self> {
         let cluster = Cluster::start_or_skip(shape)?;
         let source = Outside::start(&cluster.folder().join("source"), 100_000_000, PER_SECOND);
         cluster.submit("numbers", &source, 3, &["topology.workers=3"]);
@@ -41,7 +41,7 @@ impl Load {
     }
 
     /// For a while all goes on as before, with the same worker processes.
-    fn assert_undisturbed(&self, workers: &[WorkerProcess]) {
+    pub(crate) fn assert_undisturbed(&self, workers: &[WorkerProcess]) {
         let until = Instant::now() + Duration::from_secs(3);
         while Instant::now() < until {
             assert!(self.rate() >= 0.5 * PER_SECOND, "{:?}", self.source.fates());

@@ -10,13 +10,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use ringstorm_ensemble::Ensemble;
+use ringstorm_store::control::Control;
 use ringstorm_tests::outside::Outside;
 use ringstorm_tests::waiting::until;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use ringstorm_zookeeper::{Settings, ZooKeeperStore};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, prlimit};
 use serde_json::Value;
 
 /// The command line, as the tool has it.
-const RINGSTORM: &str = env!("CARGO_BIN_EXE_ringstorm-cluster");
+pub(crate) const RINGSTORM: &str = env!("CARGO_BIN_EXE_ringstorm-cluster");
+/// One whose daemons say that they are of a later version.
+pub(crate) const RINGSTORM_NEXT: &str = env!("CARGO_BIN_EXE_ringstorm-cluster-next");
 /// The topology under test.
 pub(crate) const NUMBERS: &str = env!("CARGO_BIN_EXE_numbers");
 
@@ -43,7 +47,7 @@ pub(crate) struct Cluster {
     pub(crate) supervisors: Vec<Daemon>,
     client: PathBuf,
     // Goes when its daemons are gone.
-    _ensemble: Ensemble,
+    ensemble: Ensemble,
     folder: tempfile::TempDir,
 }
 
@@ -53,6 +57,10 @@ pub(crate) struct Daemon {
     conf: PathBuf,
     pub(crate) home: PathBuf,
     child: Option<Child>,
+    /// The program that it is.
+    pub(crate) program: PathBuf,
+    /// How large its files may become, until [`Daemon::may_write_again`].
+    pub(crate) file_bytes_max: Option<u64>,
 }
 
 /// A worker process.
@@ -77,7 +85,7 @@ impl Cluster {
             let home = folder.path().join(name);
             let conf = home.join("storm.yaml");
             write(&conf, &format!("{common}{more}storm.local.dir: {home:?}\nstorm.log.dir: {:?}\n", home.join("logs")));
-            Daemon { verb, conf, home, child: None }
+            Daemon { verb, conf, home, child: None, program: RINGSTORM.into(), file_bytes_max: None }
         };
         let nimbuses = (1..).zip(nimbus_ports);
         let nimbuses = nimbuses.map(|(number, port)| {
@@ -88,7 +96,7 @@ impl Cluster {
             daemon("supervisor", format!("supervisor-{number}"), format!("supervisor.slots.ports: {ports:?}\n"))
         });
         let (nimbuses, supervisors) = (nimbuses.collect(), supervisors.collect());
-        let mut cluster = Self { nimbuses, supervisors, client, _ensemble: ensemble, folder };
+        let mut cluster = Self { nimbuses, supervisors, client, ensemble, folder };
         cluster.nimbuses.iter_mut().chain(&mut cluster.supervisors).for_each(Daemon::start);
         until("the cluster to lead", Duration::from_secs(60), || cluster.try_ringstorm(&["list"]).status.success());
         let count = shape.supervisors;
@@ -101,6 +109,12 @@ impl Cluster {
     /// A folder of the test's own.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// A client of the tree.
+    pub(crate) fn tree(&self) -> Control<ZooKeeperStore> {
+        let address = self.ensemble.addresses()[0].to_string();
+        Control::new(ZooKeeperStore::open(Settings::of_servers(vec![address]), || {}).unwrap())
     }
 
     /// Runs a command as a client would.
@@ -128,9 +142,14 @@ impl Cluster {
 
     /// Submits the topology whose messages come from a source.
     pub(crate) fn submit(&self, name: &str, source: &Outside, executors: usize, settings: &[&str]) {
+        self.submit_built(NUMBERS, name, source, executors, settings);
+    }
+
+    /// The same, of another build.
+    pub(crate) fn submit_built(&self, build: &str, name: &str, source: &Outside, executors: usize, settings: &[&str]) {
         let (path, executors) = (source.path().to_str().unwrap(), executors.to_string());
         let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
-        let words = ["submit", NUMBERS, name].into_iter().chain(settings);
+        let words = ["submit", build, name].into_iter().chain(settings);
         let words: Vec<&str> = words.chain(["--source", path, "--executors", &executors]).collect();
         self.ringstorm(&words);
     }
@@ -177,7 +196,16 @@ impl Daemon {
     pub(crate) fn start(&mut self) {
         let output = self.home.join(format!("{}.output.log", self.verb));
         let output = std::fs::File::options().create(true).append(true).open(output).unwrap();
-        let mut command = Command::new(RINGSTORM);
+        let mut command = match self.file_bytes_max {
+            None => Command::new(&self.program),
+            Some(bytes) => {
+                // Its writes fail then as on a full disk, and nothing else does.
+                let limited = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", bytes / 512);
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &limited]).arg(&self.program);
+                shell
+            }
+        };
         command.arg("--config").arg(&self.conf).arg(self.verb).stdin(Stdio::null());
         command.stdout(output.try_clone().unwrap()).stderr(output);
         self.child = Some(command.spawn().unwrap());
@@ -187,6 +215,19 @@ impl Daemon {
     pub(crate) fn signal(&self, signal: Signal) {
         let child = self.child.as_ref().expect("it runs");
         kill_process(Pid::from_child(child), signal).unwrap();
+    }
+
+    /// Its files may become as large as any.
+    pub(crate) fn may_write_again(&mut self) {
+        let pid = Pid::from_child(self.child.as_ref().expect("it runs"));
+        let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
+        prlimit(Some(pid), Resource::Fsize, Rlimit { current: maximum, maximum }).unwrap();
+        self.file_bytes_max = None;
+    }
+
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.home.join(format!("logs/{}.log", self.verb))).unwrap_or_default()
     }
 
     /// Kills it.

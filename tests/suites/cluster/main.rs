@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod code;
 mod deaths;
 mod harness;
 mod java;
@@ -13,6 +14,8 @@ mod life;
 #[path = "../../../coord/records/tests/java_oracle/oracle.rs"]
 #[allow(dead_code, reason = "records need more of it")]
 mod oracle;
+mod submissions;
+mod versions;
 
 /// Where the Java programs lie, from this package.
 const ORACLE: &str = "java";

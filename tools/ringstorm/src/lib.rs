@@ -31,16 +31,17 @@ use failure::{Failure, Status};
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    run(std::env::args_os())
+    run(commands::VERSION, std::env::args_os())
 }
 
-/// Runs a command line, program name first.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs a command line, program name first, with daemons that say that they are of this version: that of this build, or
+/// another one for those who try how versions get along.
+pub fn run(version: &str, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::read(arguments) {
         Ok(line) => line,
         Err(error) => return refuse(&error).into(),
     };
-    match do_command(&line.common, line.command) {
+    match do_command(version, &line.common, line.command) {
         Ok(code) => code,
         Err(failure) => {
             output::say(&format!("error: {}", failure.text));
@@ -72,7 +73,7 @@ fn conf(common: &Common, role: Role) -> Result<Conf, Failure> {
     Ok(conf)
 }
 
-fn do_command(common: &Common, command: Command) -> Result<ExitCode, Failure> {
+fn do_command(version: &str, common: &Common, command: Command) -> Result<ExitCode, Failure> {
     let client = || conf(common, Role::Client);
     let daemon = || conf(common, Role::Daemon);
     let json = common.json;
@@ -95,9 +96,9 @@ fn do_command(common: &Common, command: Command) -> Result<ExitCode, Failure> {
         Command::Zk(command) => commands::zk::zk(&client()?, &command, json)?,
         Command::Check(arguments) => check::check(common, arguments.role, json)?,
         Command::Dev(arguments) => dev::dev(common, &arguments)?,
-        Command::Nimbus => return commands::daemons::nimbus(&daemon()?),
+        Command::Nimbus => return commands::daemons::nimbus(&daemon()?, version),
         Command::Supervisor(arguments) => match arguments.word {
-            None => return commands::daemons::supervisor(&daemon()?),
+            None => return commands::daemons::supervisor(&daemon()?, version),
             Some(word) => commands::daemons::tell_supervisor(&daemon()?, &word)?,
         },
         Command::KillWorkers => commands::kill_workers::kill_workers(&daemon()?, json)?,

@@ -10,26 +10,26 @@ use ringstorm_conf::Conf;
 use ringstorm_launch::{CONTROL_SOCKET, Datagram, OperatorSays};
 use ringstorm_supervisor_daemon::{DaemonSettings, log_writer as writer};
 
-use super::VERSION;
 use crate::command_line::{LogWriter, SupervisorWord};
 use crate::dev;
 use crate::failure::{Failure, Status};
 use crate::output;
 
 /// `nimbus`.
-pub(crate) fn nimbus(conf: &Conf) -> Result<ExitCode, Failure> {
+pub(crate) fn nimbus(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
     dev::end_with_parent();
-    let settings = ringstorm_nimbus_daemon::DaemonSettings::of_conf(conf, VERSION);
+    let settings = ringstorm_nimbus_daemon::DaemonSettings::of_conf(conf, version);
     settings.and_then(ringstorm_nimbus_daemon::run).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `supervisor`.
-pub(crate) fn supervisor(conf: &Conf) -> Result<ExitCode, Failure> {
+pub(crate) fn supervisor(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
     dev::end_with_parent();
     // The program that runs here, also after its file was replaced.
     let log_writer = vec![PathBuf::from("/proc/self/exe"), PathBuf::from("log-writer")];
-    let settings = DaemonSettings::of(conf, log_writer).map_err(|error| Failure::new(error.to_string()))?;
+    let mut settings = DaemonSettings::of(conf, log_writer).map_err(|error| Failure::new(error.to_string()))?;
+    settings.supervisor.version = version.to_owned();
     ringstorm_supervisor_daemon::run(settings).map_err(|failure| Failure::new(failure.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,112 @@
+//! What is submitted, as it was typed, and what is refused before anything of it is sent.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ringstorm_tests::waiting::until;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Shape};
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// A topology that notes what it was given.
+const ECHO: &str = env!("CARGO_BIN_EXE_echo");
+
+fn noted(path: &Path) -> Value {
+    until("the topology to run", SOON, || path.exists());
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// How many files nimbus has been sent and keeps, whole or in part.
+fn uploads(cluster: &Cluster) -> usize {
+    std::fs::read_dir(cluster.nimbuses[0].home.join("nimbus/inbox")).map_or(0, |entries| entries.count())
+}
+
+#[test]
+fn b121_arguments_arrive_byte_for_byte() {
+    let Some(cluster) = Cluster::start_or_skip(&Shape { supervisors: 1, ..Shape::default() }) else { return };
+    let words = ["a b", "", "-c", "{\"k\": [1, \"x y\"]}", "\"", "$HOME", "--", "-x"];
+    let setting = "own.key=\"v w\"";
+    for (verb, name) in [("local", None), ("submit", Some("echo"))] {
+        let into = cluster.folder().join(verb);
+        let mut line = vec![verb, ECHO];
+        line.extend(name);
+        line.extend(["-c", setting, "--into", into.to_str().unwrap(), "--"]);
+        line.extend(words);
+        if verb == "local" {
+            // It reads no storm.yaml.
+            let output = std::process::Command::new(crate::harness::RINGSTORM).args(&line).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        } else {
+            cluster.ringstorm(&line);
+        }
+        let noted = noted(&into);
+        assert_eq!(noted["words"], json!(words), "{verb}");
+        assert_eq!(noted["config"]["own.key"], "v w", "{verb}");
+    }
+    // Without the command line between.
+    let into = cluster.folder().join("itself");
+    let mut own = std::process::Command::new(ECHO);
+    own.args(["local", "-c", setting, "--into"]).arg(&into).arg("--").args(words);
+    assert!(own.output().unwrap().status.success());
+    assert_eq!(
+        (noted(&into)["words"].clone(), noted(&into)["config"]["own.key"].clone()),
+        (json!(words), json!("v w"))
+    );
+}
+
+#[test]
+fn b122_a_name_that_cannot_be_used_is_refused_before_anything_is_sent() {
+    let Some(cluster) = Cluster::start_or_skip(&Shape { supervisors: 0, ..Shape::default() }) else { return };
+    let into = cluster.folder().join("into");
+    let submit = |name: &str| {
+        let (since, before) = (Instant::now(), uploads(&cluster));
+        let output = cluster.try_ringstorm(&["submit", ECHO, name, "--into", into.to_str().unwrap()]);
+        let sent = uploads(&cluster) - before;
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), sent, since.elapsed())
+    };
+    for name in ["", " ", "a/b", "a:b", "a.b", "a\\b", ".."] {
+        let (code, text, sent, took) = submit(name);
+        assert!(code != Some(0) && sent == 0 && took < Duration::from_secs(1), "{name:?}: {text} after {took:?}");
+        assert!(!text.contains("already alive"), "{name:?}: {text}");
+        assert!(name.is_empty() || text.contains("it must match ^[^/.:\\\\]+$"), "{name:?}: {text}");
+    }
+    assert_eq!(submit("echo").0, Some(0));
+    let (code, text, sent, _) = submit("echo");
+    assert_eq!((code, sent), (Some(1), 0), "{text}");
+    assert!(text.contains("echo is already alive"), "{text}");
+    cluster.ringstorm(&["kill", "echo", "-w", "600"]);
+    let (code, text, sent, _) = submit("echo");
+    assert_eq!((code, sent), (Some(1), 0), "{text}");
+    assert!(text.contains("KILLED"), "{text}");
+}
+
+#[test]
+fn b069_a_definition_that_is_too_large_is_refused_with_what_to_set() {
+    let small = "nimbus.thrift.max_buffer_size: 65536";
+    let shape = Shape { supervisors: 1, settings: vec![small.to_owned()], ..Shape::default() };
+    let Some(mut cluster) = Cluster::start_or_skip(&shape) else { return };
+    let into = cluster.folder().join("into");
+    let text = "x".repeat(100_000);
+    let submit = |cluster: &Cluster, settings: &[&str]| {
+        let line = ["submit", ECHO, "echo"].iter().chain(settings);
+        let line: Vec<&str> = line.chain(&["--into", into.to_str().unwrap(), "--text", &text]).copied().collect();
+        let output = cluster.try_ringstorm(&line);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = submit(&cluster, &[]);
+    assert_eq!((code, uploads(&cluster)), (Some(1), 0), "{said}");
+    let size = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).find(|size| *size > 100_000);
+    assert!(size.is_some() && said.contains("65536") && said.contains("nimbus.thrift.max_buffer_size"), "{said}");
+    // On both sides.
+    let conf = cluster.nimbuses[0].home.join("storm.yaml");
+    let raised = std::fs::read_to_string(&conf).unwrap().replace(small, "nimbus.thrift.max_buffer_size: 1048576");
+    std::fs::write(&conf, raised).unwrap();
+    cluster.nimbuses[0].stop();
+    cluster.nimbuses[0].start();
+    until("nimbus to lead again", SOON, || cluster.try_ringstorm(&["list"]).status.success());
+    let (code, said) = submit(&cluster, &["-c", "nimbus.thrift.max_buffer_size=1048576"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(noted(&into)["words"], json!([]));
+}
