@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringstorm_records::records::{ComponentCommon, RebalanceOptions, StormTopology};
-use ringstorm_types::config::keys::TOPOLOGY_TASKS;
+use ringstorm_types::config::Origin;
+use ringstorm_types::config::keys::{MAIN_ARGS, TOPOLOGY_TASKS, WIRE_FORMAT};
 use serde_json::Value;
 
 use crate::Refusal;
@@ -24,6 +25,9 @@ const NOT_OVERRIDDEN: [&str; 7] = [
     conf::WORKER_SECRET,
 ];
 
+/// Keys that go with the executable that was submitted: with others its workers would build another topology, or none.
+const OF_THE_SUBMISSION: [&str; 4] = [MAIN_ARGS, WIRE_FORMAT, "ringstorm.code.sha256", "ringstorm.submission.token"];
+
 const RESOURCES_MAP: &str = "topology.component.resources.map";
 
 /// Older names of resources, which stand in the configuration itself.
@@ -40,8 +44,8 @@ const LEGACY_RESOURCES: [(&str, &str); 3] = [
 /// # Errors
 /// [`Refusal::Invalid`] with every reason: an unknown component, less than one executor, overrides that are not JSON; and
 /// unlike Storm, which takes these: a component of the system that the topology does not have, more executors than the
-/// component has tasks, a negative number of workers, overrides with values that a submission is refused for. 0 workers
-/// stand for the old number, as in Storm.
+/// component has tasks, a negative number of workers, overrides that [`check_overrides`] refuses. 0 workers stand for the
+/// old number, as in Storm.
 pub fn check(
     name: &str,
     topology: &StormTopology,
@@ -87,7 +91,9 @@ pub fn check(
                 for key in NOT_OVERRIDDEN {
                     overrides.shift_remove(key);
                 }
-                validate::values(&overrides).into_iter().for_each(|reason| reasons.add(|| reason));
+                if let Err(refusal) = check_overrides(&overrides) {
+                    reasons.add_refusal(refusal);
+                }
                 options.topology_conf_overrides = Some(conf::to_json(&overrides));
             }
             Err(refusal) => reasons.add_refusal(refusal),
@@ -95,6 +101,21 @@ pub fn check(
     }
     reasons.check()?;
     Ok(options)
+}
+
+/// Whether workers could start with these settings on top of their topology's: the rules of a submission, for clients
+/// before they ask and for nimbus. Keys of the topology's own pass.
+///
+/// # Errors
+/// [`Refusal::Invalid`] with every reason: keys that are slips of known ones, with what was meant; values that their keys do
+/// not take; keys that go with the executable.
+pub fn check_overrides(overrides: &Conf) -> Result<(), Refusal> {
+    let mut reasons = Reasons::default();
+    for key in OF_THE_SUBMISSION.iter().filter(|key| overrides.contains_key(**key)) {
+        reasons.add(|| format!("{key} goes with the executable; to change it, kill the topology and submit it again"));
+    }
+    validate::typed(overrides, &Origin::other("the rebalance")).into_iter().for_each(|reason| reasons.add(|| reason));
+    reasons.check()
 }
 
 /// How many tasks each component has, those of the system too. One that does not say it is not there; nor is any, when the

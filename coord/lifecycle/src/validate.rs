@@ -21,7 +21,7 @@ use crate::system::components;
 
 pub use structure::structure;
 pub(crate) use values::faults;
-pub use values::values;
+pub use values::{typed, values};
 
 /// The most workers that a topology may ask for; no limit when it is not set.
 pub const SLOTS_PER_TOPOLOGY: &str = "nimbus.slots.perTopology";

@@ -48,6 +48,29 @@ fn every_reason_is_told_in_storms_words() {
 }
 
 #[test]
+fn settings_that_would_stop_every_worker_are_refused_as_at_a_submission() {
+    let refused = |overrides: Value| {
+        let options =
+            RebalanceOptions { topology_conf_overrides: Some(overrides.to_string()), ..RebalanceOptions::default() };
+        check("words", &topology(), &Conf::new(), &options, None).err().map(|refusal| refusal.to_string())
+    };
+    for (overrides, wanted) in [
+        (json!({"topology.max.spout.pendin": 7}), "did you mean \"topology.max.spout.pending\"?"),
+        (json!({"topology.debgu2": true}), "did you mean \"topology.debug\"?"),
+        (json!({"ringstorm.turbo": true}), "\"ringstorm.turbo\" (set by the rebalance) is not a key of Ringstorm"),
+        (json!({"ringstorm.worker.cores": "many"}), "ringstorm.worker.cores is \"many\""),
+        (json!({"topology.max.spout.pending": "7"}), "topology.max.spout.pending"),
+        (json!({"ringstorm.main.args": []}), "ringstorm.main.args goes with the executable"),
+    ] {
+        let refusal = refused(overrides.clone()).unwrap_or_else(|| panic!("{overrides} is taken"));
+        assert!(refusal.contains(wanted), "{overrides}: {refusal}");
+    }
+    for own in [json!({"topology.depth": "x", "my.key": {}, "words.limit": null}), json!({"topology.debug": true})] {
+        assert_eq!(refused(own.clone()), None, "{own}");
+    }
+}
+
+#[test]
 fn no_component_gets_more_executors_than_it_has_tasks() {
     let mut topology = topology();
     for (id, tasks) in [("count", 4), ("sink", 1)] {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use ringstorm_types::config::{Config, ConfigError, Origin};
+use ringstorm_types::config::{Config, ConfigError, Origin, check_keys};
 use serde_json::Value;
 
 use crate::conf::{Conf, shown};
@@ -27,6 +27,17 @@ static CHECKS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(||
 /// What is wrong with the values of a configuration. Keys that nobody knows may hold anything, as in Storm.
 pub fn values(conf: &Conf) -> Vec<String> {
     faults(conf).into_iter().map(|(_, reason)| reason).collect()
+}
+
+/// What is wrong with settings that somebody types for a topology that runs, by the rules of a submission: keys that are
+/// slips of known ones, and values. Its workers would not start again with them. A topology's own keys pass.
+pub fn typed(conf: &Conf, origin: &Origin) -> Vec<String> {
+    let keys = match Config::from_json(Value::Object(conf.clone()), origin).map(|config| check_keys(&config)) {
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(errors)) => errors.0.iter().map(ConfigError::to_string).collect(),
+        Err(error) => vec![error.to_string()],
+    };
+    keys.into_iter().chain(values(conf)).collect()
 }
 
 /// Keys whose values are wrong, and what is wrong with them.

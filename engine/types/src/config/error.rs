@@ -77,6 +77,18 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// Whether it was typed on the command line.
+    pub fn is_of_command_line(&self) -> bool {
+        match self {
+            Self::BadValue { origin, .. }
+            | Self::Misspelled { origin, .. }
+            | Self::Unknown { origin, .. }
+            | Self::NotJson { origin, .. }
+            | Self::NotAnObject { origin, .. } => *origin == Origin::COMMAND_LINE,
+            Self::NotASetting { .. } => true,
+        }
+    }
+
     /// A value that a key does not take; `wanted` says in words what it takes. A secret is not shown.
     pub fn bad_value(key: &str, value: &Value, origin: &Origin, wanted: impl Into<String>) -> Self {
         let value = shorten(&shown(key, value).to_string());

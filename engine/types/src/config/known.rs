@@ -61,8 +61,10 @@ impl fmt::Display for Note {
 const OWN_PREFIX: &str = "ringstorm.";
 
 /// A key of this length may be one edit away from what was meant, of twice the length two. In shorter keys, two
-/// edits make another word.
+/// edits make another word, unless nothing of what was meant is missing.
 const CHARACTERS_FOR_AN_EDIT: usize = 8;
+/// The most edits that make a slip.
+const EDITS_MAX: usize = 2;
 
 static KNOWN: LazyLock<BTreeMap<&'static str, KnownKey>> = LazyLock::new(|| parse(include_str!("known_keys.txt")));
 
@@ -146,16 +148,27 @@ fn near_miss(key: &str) -> Option<&'static str> {
     }
     let mut nearest: Option<(usize, &'static str)> = None;
     for known in KNOWN.keys() {
-        let allowed = (known.len() / CHARACTERS_FOR_AN_EDIT).min(2);
-        if known.len().abs_diff(key.len()) > allowed {
+        let sure = (known.len() / CHARACTERS_FOR_AN_EDIT).min(EDITS_MAX);
+        if sure == 0 || known.len().abs_diff(key.len()) > EDITS_MAX {
             continue;
         }
         let distance = strsim::osa_distance(key, known);
-        if distance <= allowed && nearest.is_none_or(|(least, _)| distance < least) {
+        let is_slip = distance <= sure || (distance <= EDITS_MAX && is_stirred(key, known));
+        if is_slip && nearest.is_none_or(|(least, _)| distance < least) {
             nearest = Some((distance, known));
         }
     }
     nearest.map(|(_, known)| known)
+}
+
+/// Whether a key has each character of a known one at least as often: they changed places, or others came between them.
+/// What only comes behind makes another word.
+fn is_stirred(key: &str, known: &str) -> bool {
+    let mut left: Vec<char> = key.chars().collect();
+    !key.starts_with(known)
+        && known
+            .chars()
+            .all(|character| left.iter().position(|it| *it == character).map(|at| left.swap_remove(at)).is_some())
 }
 
 #[cfg(test)]
