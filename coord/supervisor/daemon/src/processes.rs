@@ -13,6 +13,7 @@
 mod adopt;
 mod guard;
 mod kill;
+mod last_words;
 mod log_pipe;
 mod mark;
 mod record;

@@ -5,16 +5,18 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringstorm_supervisor::events::{Exit, ProcessEvent, StartFailure, StartWorker, StopHow};
+use ringstorm_supervisor::events::{Exit, ProcessEvent, StartWorker, StopHow};
 use ringstorm_supervisor::share::ExecutorId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 
+use super::kill;
+use super::last_words::LogOfWorker;
 use super::log_pipe::LogPipe;
 use super::mark::sweep;
 use super::record::hold;
@@ -49,10 +51,8 @@ pub(super) fn start(shared: &Shared, worker: &StartWorker) {
     let id = (port, incarnation);
     match start_process(shared, worker) {
         Err(Failure { kind, why }) => {
-            if kind == StartFailure::Other {
-                let text = format!("its worker in slot {port} of {} did not start: {why}", shared.how.host);
-                shared.reports.add(report(shared, id, &worker.topology, worker.executors.iter().copied(), text));
-            }
+            let text = format!("its worker in slot {port} of {} did not start: {kind}: {why}", shared.how.host);
+            shared.reports.add(report(shared, id, &worker.topology, worker.executors.iter().copied(), text));
             shared.not_started(id, kind, &why);
         }
         Ok(started) => {
@@ -117,26 +117,18 @@ fn too_large(shared: &Shared, guarded: &mut Guarded) -> Option<String> {
 fn finish(shared: &Shared, guarded: Guarded) {
     let Guarded { id, topology, executors, folder, pid, own, .. } = guarded;
     let (port, incarnation) = id;
-    let exit = match own {
+    let (exit, log) = match own {
         Some((mut child, log)) => {
             // It is not reaped yet: its number is its own, and its group's.
             let _ = kill_process_group(pid, Signal::KILL);
             shared.is_over(id);
             let status = child.wait();
-            log.close();
-            match status {
-                Ok(status) => match (status.code(), status.signal()) {
-                    (Some(code), _) => Exit::Code(code),
-                    (None, Some(signal)) => Exit::Signal(signal),
-                    (None, None) => Exit::Unknown,
-                },
-                Err(_) => Exit::Unknown,
-            }
+            (status.map_or(Exit::Unknown, exit_of), log.close())
         }
         None => {
             shared.is_over(id);
             kill_leftover_group(pid);
-            Exit::Unknown
+            (Exit::Unknown, LogOfWorker::of_running(&shared.layout.worker_log(&topology, port)))
         }
     };
     let orphans = sweep(&folder);
@@ -149,20 +141,21 @@ fn finish(shared: &Shared, guarded: Guarded) {
              this host"
         )),
     }
-    let known = shared.forget(id).unwrap_or_else(|| Known::new(&topology));
+    let mut known = shared.forget(id).unwrap_or_else(|| Known::new(&topology));
+    if known.ending.is_none() {
+        known.ending = kill::note_in(&folder).map(|why| Ending { why, is_wanted: true });
+    }
     let why = match (&known.ending, &known.trouble) {
         (Some(ending), _) => ending.why.clone(),
         (None, Some((kind, why))) => format!("{kind}: {why}"),
-        (None, None) => "nobody here asked for it".to_owned(),
+        (None, None) => by_itself(exit).to_owned(),
     };
     let is_wanted = known.ending.as_ref().is_some_and(|ending| ending.is_wanted);
     let what = What::Ended { how: exit.to_string(), why: why.clone(), orphans: orphans.unwrap_or_else(|count| count) };
     shared.history.add(port, incarnation, &topology, what);
     shared.outlet.note(&format!("{who} {exit}: {why}"));
     if !is_wanted {
-        let log = shared.layout.worker_log(&topology, port);
-        let text =
-            format!("its worker in slot {port} of {} {exit}: {why}. What it said: {}", shared.how.host, log.display());
+        let text = log.told(&format!("its worker in slot {port} of {} {exit}: {why}", shared.how.host));
         shared.reports.add(report(shared, id, &topology, executors.into_iter(), text));
     }
     shared.outlet.tell(match known.trouble.filter(|_| known.ending.is_none()) {
@@ -171,6 +164,25 @@ fn finish(shared: &Shared, guarded: Guarded) {
     });
     if let Err(error) = disk::remove_folder(&folder) {
         shared.outlet.note(&format!("{who}: its folder stays: {error}"));
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// How it came to an end that nobody here wanted.
+fn by_itself(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Code(_) => "it ended by itself",
+        Exit::Signal(_) => {
+            "neither this supervisor nor `ringstorm kill_workers` sent it; the kernel does when memory runs out"
+        }
+        Exit::Unknown => "nobody here asked for it",
     }
 }
 

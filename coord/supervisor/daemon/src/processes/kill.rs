@@ -10,10 +10,14 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::mark::{marked_in, sweep};
 use super::record::ProcessRecord;
+use crate::disk;
 use crate::layout::Layout;
 
 /// Between two looks whether workers that were asked to end have ended.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
+
+/// In the folder of a worker that is killed here.
+const NOTE_FILE: &str = "killed";
 
 /// What became of the workers of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -24,12 +28,22 @@ pub struct Killed {
     pub left: usize,
 }
 
+/// Why a worker was ended, if it was here.
+pub(super) fn note_in(folder: &Path) -> Option<String> {
+    folder
+        .join(NOTE_FILE)
+        .exists()
+        .then(|| "all workers of this host were killed, as `ringstorm kill_workers` asks for".to_owned())
+}
+
 /// Asks all workers below this `storm.local.dir` to end, and kills what is left of them after a while, with everything that
 /// they have started.
 pub fn kill_workers(local_dir: &Path, grace: Duration) -> Killed {
     let workers = Layout::new(local_dir, local_dir).workers();
     let folders: Vec<_> = marked_in(&workers).into_keys().collect();
     for folder in &folders {
+        // A supervisor that runs will be asked why.
+        let _ = disk::write_plain(&folder.join(NOTE_FILE), b"", 0o600);
         if let Some((_, pidfd)) = ProcessRecord::read(folder).and_then(|record| record.hold()) {
             let _ = pidfd_send_signal(&pidfd, Signal::TERM);
         }

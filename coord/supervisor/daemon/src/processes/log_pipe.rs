@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use ringstorm_daemon::Rotation;
 use rustix::pipe::fcntl_setpipe_size;
 
+use super::last_words::LogOfWorker;
+
 /// What fits into the pipe, in bytes, if the system allows so much.
 const PIPE_BYTES: usize = 1 << 20;
 
@@ -26,6 +28,10 @@ pub(super) struct Writing {
     pub(super) rotation: Rotation,
 }
 
+/// How long the start of the next worker may be put off for the last words of this one.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(200);
+const LOOK_PERIOD: Duration = Duration::from_millis(1);
+
 #[derive(Debug)]
 pub(super) struct LogPipe {
     writing: Writing,
@@ -33,15 +39,17 @@ pub(super) struct LogPipe {
     reader: PipeReader,
     writer: Child,
     since: Instant,
+    log: LogOfWorker,
 }
 
 impl LogPipe {
     /// A pipe whose writer runs, and its end for the worker.
     pub(super) fn open(writing: Writing, file: &Path) -> io::Result<(Self, PipeWriter)> {
+        let log = LogOfWorker::of_new(file);
         let (reader, end) = io::pipe()?;
         let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
         let writer = spawn(&writing, file, &reader)?;
-        Ok((Self { writing, file: file.to_owned(), reader, writer, since: Instant::now() }, end))
+        Ok((Self { writing, file: file.to_owned(), reader, writer, since: Instant::now(), log }, end))
     }
 
     /// Replaces the writer if it has ended; a line for operators if so.
@@ -61,14 +69,22 @@ impl LogPipe {
         })
     }
 
-    /// The worker is gone: the writer writes what is left and ends. It is waited for elsewhere, since something that
-    /// escaped from the worker may still hold the pipe.
-    pub(super) fn close(self) {
-        let Self { reader, mut writer, .. } = self;
+    /// The worker is gone: the writer writes what is left and ends. It is waited for here for a moment, so that the log has
+    /// the worker's last words, and then elsewhere, since something that escaped from the worker may still hold the pipe.
+    pub(super) fn close(self) -> LogOfWorker {
+        let Self { reader, mut writer, log, .. } = self;
         drop(reader);
+        let deadline = Instant::now() + WRITTEN_WITHIN;
+        while Instant::now() < deadline {
+            if writer.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return log;
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
         let named = std::thread::Builder::new().name("log-writer".into());
         // Without a thread a process that has ended stays listed until the supervisor ends.
         let _ = named.spawn(move || writer.wait());
+        log
     }
 }
 

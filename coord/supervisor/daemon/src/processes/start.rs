@@ -110,7 +110,7 @@ fn start_in(shared: &Shared, worker: &StartWorker, folder: &Path) -> Result<Star
     let child = match spawned {
         Ok(child) => child,
         Err(error) => {
-            log.close();
+            drop(log.close());
             let why = format!("{} cannot be run: {error}", executable.display());
             return Err(Failure { kind: kind_of(&error), why });
         }
@@ -142,7 +142,7 @@ fn held(
             // What cannot be watched must not run.
             let _ = child.kill();
             let _ = child.wait();
-            log.close();
+            drop(log.close());
             let error = io::Error::from(error);
             return Err(Failure { kind: kind_of(&error), why: format!("it cannot be watched: {error}") });
         }

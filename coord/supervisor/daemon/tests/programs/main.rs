@@ -77,7 +77,10 @@ fn worker(launch: &Path) {
     println!("worker {incarnation} in slot {port} with CPUs {:?}", launch.cpus);
     let worker = Worker { socket: UnixDatagram::unbound().unwrap(), launch };
     match manner.as_str() {
-        "crashes" => exit(3),
+        "crashes" => {
+            eprintln!("there is no such broker\nnote: nobody reads remarks");
+            exit(3);
+        }
         "never comes up" => sleep(),
         "cannot use its slot" => {
             let why = "somebody else was faster".to_owned();

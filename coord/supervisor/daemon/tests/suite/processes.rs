@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ringstorm_supervisor_daemon::kill_workers;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -20,7 +21,8 @@ fn a_worker_that_is_killed_is_started_again_at_once() {
     let took = since.elapsed();
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert!(is_running(second) && !is_running(first));
-    assert_eq!(world.ended(port), [("was ended by signal 9".to_owned(), "nobody here asked for it".to_owned())]);
+    let (how, why) = world.ended(port).remove(0);
+    assert_eq!((how.as_str(), why.contains("neither this supervisor nor")), ("was ended by signal 9", true), "{why}");
     let state = world.eventually("it is remembered", || {
         let state = world.state()?;
         state.slots[&port].running.clone().filter(|it| it.pid == Some(second))
@@ -39,8 +41,26 @@ fn a_worker_that_crashes_at_once_is_started_with_growing_pauses_and_told_of() {
     world.process(port, 4);
     assert!(since.elapsed() > Duration::from_millis(2500), "pauses of one and two seconds");
     let errors = world.eventually("it is told of", || Some(world.errors(WORDS, "lines")).filter(|it| !it.is_empty()));
-    assert!(errors[0].contains("ended with code 3") && errors[0].contains("worker.log"), "{errors:?}");
+    assert!(
+        errors[0].contains("ended with code 3: it ended by itself; its last words: there is no such broker\n"),
+        "{errors:?}"
+    );
+    assert!(errors[0].contains("worker.log"), "{errors:?}");
     assert!(world.worker_log(port).contains("in slot"));
+}
+
+#[test]
+fn a_worker_that_an_operator_killed_is_said_to_be_and_is_no_error_of_its_topology() {
+    let Some(world) = World::start(&[(WORDS, "is fine")], &json!({})) else { return };
+    let port = world.ports[0];
+    world.assign(WORDS, 1, &[(port, &[1, 2])]);
+    world.process(port, 1);
+    world.wait_until_up(port);
+    assert_eq!(kill_workers(&world.local_dir(), Duration::ZERO).left, 0);
+    world.process(port, 2);
+    let (_, why) = world.ended(port).remove(0);
+    assert!(why.contains("`ringstorm kill_workers`"), "{why}");
+    assert_eq!(world.errors(WORDS, "lines"), [""; 0]);
 }
 
 #[test]
