@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ringstorm_types::config::{ConfigError, ConfigErrors};
+use ringstorm_types::config::{ConfigError, ConfigErrors, Origin};
 use ringstorm_zookeeper::SettingsError;
 
 use crate::yaml::YamlError;
@@ -44,6 +44,18 @@ pub enum ConfError {
     /// Something about ZooKeeper.
     #[error(transparent)]
     ZooKeeper(#[from] SettingsError),
+}
+
+impl ConfError {
+    /// Whether all that is wrong was typed with the command: nothing that lies on this host is.
+    pub fn is_of_command_line(&self) -> bool {
+        match self {
+            Self::Config(errors) => errors.0.iter().all(ConfigError::is_of_command_line),
+            Self::Nested { origin, .. } => *origin == Origin::COMMAND_LINE.as_str(),
+            Self::ZooKeeper(error) => error.is_of_command_line(),
+            Self::Unreadable { .. } | Self::Yaml { .. } => false,
+        }
+    }
 }
 
 impl From<ConfigError> for ConfError {

@@ -54,7 +54,7 @@ pub enum NoAnswer {
         there: String,
     },
     /// The topology lives, and this nimbus does not hold its code or configuration.
-    #[error("this nimbus does not hold the code of topology {0}; ask the leader, or again when it was fetched")]
+    #[error("this nimbus does not hold the code of topology {0}; it fetches it from one that does, if there is one")]
     NoCode(String),
     /// The code or configuration of a topology cannot be used.
     #[error("the code or configuration of topology {topology} cannot be used: {why}")]

@@ -25,6 +25,8 @@ pub fn cluster_summary(
         supervisors: supervisors.iter().map(|(id, info)| supervisor_summary(id, info)).collect(),
         topologies: topology_summaries(topologies, definitions, now_secs),
         nimbuses: nimbus_summaries(nimbuses, now_secs),
+        // Whoever reads the tree knows.
+        unreadable: None,
     }
 }
 

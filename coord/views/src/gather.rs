@@ -32,6 +32,8 @@ pub struct Topology {
     pub base: StormBase,
     /// Where it runs; `None` before its first round.
     pub assignment: Option<Assignment>,
+    /// Why its assignment, which is there, cannot be read.
+    pub assignment_fault: Option<String>,
     /// How many nimbuses hold its code.
     pub code_holders: usize,
 }
@@ -153,6 +155,8 @@ async fn complete(tree: &Tree, bases: Listing<(Node, StormBase)>) -> Result<Gath
     }
     let nodes = found.iter().map(|(id, _)| Node::Assignment { topology: id.clone() }).collect();
     let assignments = tree.records_of::<Assignment>(nodes).await?;
+    let mut faults: BTreeMap<String, String> =
+        assignments.skipped.iter().map(|it| (it.path.name().to_owned(), it.why.clone())).collect();
     skipped.extend(assignments.skipped);
     let mut by_id: BTreeMap<Node, Assignment> =
         assignments.found.into_iter().map(|(node, assignment, _)| (node, assignment)).collect();
@@ -164,7 +168,8 @@ async fn complete(tree: &Tree, bases: Listing<(Node, StormBase)>) -> Result<Gath
     let holders = tree.child_counts(&keys).await?;
     let topology = |((id, base), code_holders): ((NodeName, StormBase), usize)| {
         let assignment = by_id.remove(&Node::Assignment { topology: id.clone() });
-        Topology { id, base, assignment, code_holders }
+        let assignment_fault = faults.remove(id.as_str());
+        Topology { id, base, assignment, assignment_fault, code_holders }
     };
     Ok(Gathered { value: found.into_iter().zip(holders).map(topology).collect(), skipped })
 }

@@ -25,6 +25,7 @@ pub mod executors;
 pub mod gather;
 pub mod history;
 pub mod owners;
+pub mod placing;
 pub mod profiling;
 pub mod reads;
 pub mod statistics;

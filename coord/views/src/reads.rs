@@ -11,7 +11,7 @@
 mod cluster;
 mod topology;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -24,8 +24,9 @@ use ringstorm_store::procedure::Procedure;
 
 use crate::answer::{Answer, NoAnswer};
 use crate::definition::Definition;
-use crate::gather::Topology;
+use crate::gather::{self, Topology};
 use crate::history::PastTopology;
+use crate::placing::{Lack, Room, lack, words};
 use crate::topologies::Definitions;
 
 /// What this nimbus has on its disk.
@@ -140,11 +141,30 @@ impl Asking {
         self.definitions(topologies.iter().map(|topology| &topology.id))
     }
 
+    /// What these topologies lack, in words, by id. Supervisors and all assignments are read only when one lacks something.
+    async fn lacking(&self, topologies: &[Topology], definitions: &Definitions) -> Result<Words, NoAnswer> {
+        let lack = |topology: &Topology| {
+            let definition = definitions.get(topology.id.as_str()).map(|definition| &**definition);
+            Some((topology.id.as_str().to_owned(), lack(topology, definition)?))
+        };
+        let lacks: Vec<(String, Lack)> = topologies.iter().filter_map(lack).collect();
+        if lacks.is_empty() {
+            return Ok(Words::new());
+        }
+        let supervisors = gather::supervisors(&self.tree).await?.value;
+        let assignments = gather::assignments(&self.tree).await?.value;
+        let room = Room::of(&supervisors, assignments.values());
+        Ok(lacks.into_iter().map(|(id, lack)| (id, words(&lack, room))).collect())
+    }
+
     fn code_path(&self, topology: &NodeName) -> Option<ringstorm_store::path::ZnodePath> {
         let key = NodeName::new(&TopologyBlob::Code.key(topology.as_str())).ok()?;
         Some(self.tree.path(&Node::Blob { key }))
     }
 }
+
+/// Words by topology id.
+type Words = BTreeMap<String, String>;
 
 /// An argument that has to be there.
 fn needed<M: Method, T>(value: Option<T>, argument: &'static str) -> Result<T, NoAnswer> {

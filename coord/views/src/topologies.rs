@@ -61,7 +61,7 @@ pub fn assigned(assignment: Option<&Assignment>) -> Resources {
 
 /// A topology in a list. `definition` is `None` where this nimbus does not hold its code.
 pub fn topology_summary(topology: &Topology, definition: Option<&Definition>, now_secs: i32) -> TopologySummary {
-    let Topology { id, base, assignment, code_holders } = topology;
+    let Topology { id, base, assignment, code_holders, .. } = topology;
     let extent = Extent::of(assignment.as_ref());
     let (requested, assigned) = match definition {
         Some(definition) => (definition.requested(base), assigned(assignment.as_ref())),
@@ -77,6 +77,7 @@ pub fn topology_summary(topology: &Topology, definition: Option<&Definition>, no
         status: base.status.to_string(),
         storm_version: definition.and_then(Definition::storm_version),
         topology_version: base.topology_version.clone(),
+        // Storm's default schedulers do not say it; `placing` does.
         sched_status: None,
         owner: base.owner.clone(),
         replication_count: Some(i32::try_from(*code_holders).unwrap_or(i32::MAX)),

@@ -13,6 +13,8 @@ mod storage;
 use ringstorm_conf::{Conf, ConfSources, Role};
 use serde_json::{Value, json};
 
+pub(crate) use cluster::session;
+
 use crate::command_line::{CheckRole, Common};
 use crate::failure::{Failure, Status};
 use crate::output;

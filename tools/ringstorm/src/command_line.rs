@@ -42,11 +42,13 @@ pub(crate) fn not_here(verb: &str) -> Option<&'static str> {
     name = "ringstorm",
     about = "A cluster of Ringstorm: submit topologies, look at them, run the daemons",
     version = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION")),
-    disable_version_flag = true,
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Exit codes: 0 it was done; 1 it failed or was refused; 2 the command line is wrong; 3 nobody knows \
-                  whether it was done."
+                  whether it was done.\n\
+                  With --json, what was asked for is JSON on standard output, one object a line; what goes wrong is one \
+                  object on standard error, {\"error\": TEXT, \"exitCode\": NUMBER}. Lines there that begin with \"note: \" \
+                  tell what happens meanwhile."
 )]
 pub(crate) struct CommandLine {
     #[command(flatten)]
@@ -208,8 +210,8 @@ pub(crate) struct Submit {
 
 #[derive(Debug, Args)]
 pub(crate) struct Local {
-    /// Stop after this many seconds [default: at the end of the input]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop after this many seconds, at least 1 [default: at the end of the input]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) local_ttl: Option<i32>,
     /// The topology's executable
     #[arg(value_name = "PATH")]
@@ -353,6 +355,16 @@ pub(crate) enum SupervisorWord {
     OutOfService,
     /// Take this host into service again
     InService,
+}
+
+impl SupervisorWord {
+    /// As it is typed.
+    pub(crate) fn typed(&self) -> &'static str {
+        match self {
+            Self::OutOfService => "out-of-service",
+            Self::InService => "in-service",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -11,28 +11,34 @@
 mod child;
 mod folder;
 mod plan;
+mod reserved;
 mod zookeeper;
 
-use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringstorm_caller::{ClientSettings, read};
+use ringstorm_conf::{Conf, ConfSources, Role};
 use ringstorm_daemon::{DirectoryLock, LockError, Signals};
 use ringstorm_records::nimbus::GetClusterInfo;
 use ringstorm_records::payload::NimbusAddress;
+use ringstorm_scheduler::COLD_START_WAIT;
+use ringstorm_zookeeper::Settings as ZooKeeperSettings;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde_json::{Value, json};
 
+use crate::asking::patiently;
+use crate::check::session;
 use crate::command_line::{Common, Dev};
 use crate::failure::{Failure, Status};
 use crate::output;
 use child::Child;
 use folder::Folder;
 use plan::Plan;
+use reserved::Reserved;
 
 /// Between two looks at the children.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
@@ -50,7 +56,7 @@ const PARENT: &str = "RINGSTORM_DEV_PARENT";
 /// Brings a cluster up, and takes it down when it is asked to end.
 pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
     if common.config.is_some() {
-        return Err(Failure::new(
+        return Err(Failure::usage(
             "dev writes its own storm.yaml; give settings with -c, or --dir and edit the files there",
         ));
     }
@@ -63,9 +69,10 @@ pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
         )),
         other => Failure::new(other.to_string()),
     })?;
-    // Until the cluster is up, so that two that start at the same time do not find the same ports free.
-    let turn = folder::take_turn();
-    let plan = make_plan(arguments, folder.path())?;
+    // As long as the cluster is there: most of its ports are in use only while a worker is.
+    let reserved = Reserved::default();
+    check_settings(&common.settings)?;
+    let plan = make_plan(arguments, folder.path(), &reserved)?;
     plan.write(&common.settings)?;
 
     let is_ending = Arc::new(AtomicBool::new(false));
@@ -75,7 +82,7 @@ pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
 
     let mut cluster = Cluster { children: Vec::new(), plan, is_ending };
     let sweeper = child::Sweeper::start(&cluster.plan, folder.is_temporary())?;
-    let result = cluster.run(common.json, turn);
+    let result = cluster.run(common.json);
     let down = cluster.take_down();
     sweeper.dismiss();
     result.and(down).map(|()| Status::Done)
@@ -92,12 +99,28 @@ pub(crate) fn end_with_parent() {
     }
 }
 
-fn make_plan(arguments: &Dev, folder: &Path) -> Result<Plan, Failure> {
+/// What all daemons would refuse.
+fn check_settings(settings: &[String]) -> Result<(), Failure> {
+    Conf::find(&ConfSources { settings: settings.to_vec(), ..ConfSources::none(Role::Daemon) })?;
+    Ok(())
+}
+
+fn make_plan(arguments: &Dev, folder: &Path, reserved: &Reserved) -> Result<Plan, Failure> {
     let given = arguments.zookeeper.as_deref().map(plan::server).transpose()?;
-    if given.is_none() {
-        zookeeper::find().map_err(Failure::new)?;
+    match &given {
+        None => drop(zookeeper::find().map_err(Failure::new)?),
+        Some((host, port)) => {
+            let server = format!("{host}:{port}");
+            let said = format!("no session yet with ZooKeeper at {server}, which is waited for up to 10 s");
+            patiently(said, || session(ZooKeeperSettings::of_servers(vec![server.clone()]))).map_err(|why| {
+                Failure::new(format!(
+                    "there is no ZooKeeper at {server}, as --zookeeper says: {why}; start it, correct --zookeeper, or leave \
+                     it out for one of this cluster's own"
+                ))
+            })?;
+        }
     }
-    Plan::new(folder, given, arguments.supervisors, is_free).ok_or_else(|| {
+    Plan::new(folder, given, arguments.supervisors, |port| is_free(port) && reserved.take(port)).ok_or_else(|| {
         Failure::new(
             "there are not enough free ports on this machine; end what uses them, or ask for fewer --supervisors",
         )
@@ -116,15 +139,13 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn run(&mut self, json: bool, turn: Option<File>) -> Result<(), Failure> {
+    fn run(&mut self, json: bool) -> Result<(), Failure> {
         if self.plan.has_own_zookeeper() {
             let (command, arguments) = zookeeper::command(&self.plan).map_err(Failure::new)?;
             self.start(Child::new("zookeeper", command, arguments, self.plan.output("zookeeper")))?;
         }
-        let (plan, address) = (self.plan.clone(), self.plan.zookeeper_address());
-        if !self.wait_until("ZooKeeper", || {
-            if plan.has_own_zookeeper() { zookeeper::serves(&plan) } else { is_listening(&address) }
-        })? {
+        let plan = self.plan.clone();
+        if plan.has_own_zookeeper() && !self.wait_until("ZooKeeper", || zookeeper::serves(&plan))? {
             return Ok(());
         }
         let nimbus = self.plan.daemon("nimbus", "nimbus")?;
@@ -137,12 +158,18 @@ impl Cluster {
         if !self.wait_until("the cluster", || is_up(&nimbus, count))? {
             return Ok(());
         }
+        // Whatever is submitted before is placed then.
+        let seconds = COLD_START_WAIT.as_secs();
+        output::say(&format!("all daemons are up; nimbus waits for supervisors for {seconds} s before it places work"));
+        let since = Instant::now();
+        if !self.wait_until("the cluster", || since.elapsed() >= COLD_START_WAIT)? {
+            return Ok(());
+        }
         if json {
             output::print_json(&self.plan.json())?;
         } else {
             output::print(&self.plan.text())?;
         }
-        drop(turn);
         while !self.is_ending.load(Ordering::Acquire) {
             std::thread::sleep(LOOK_PERIOD);
             self.look();
@@ -207,12 +234,6 @@ impl Cluster {
     }
 }
 
-/// Whether somebody listens at `HOST:PORT`.
-fn is_listening(address: &str) -> bool {
-    let Ok(addresses) = std::net::ToSocketAddrs::to_socket_addrs(address) else { return false };
-    addresses.into_iter().any(|address: SocketAddr| TcpStream::connect_timeout(&address, QUESTION_LIMIT).is_ok())
-}
-
 /// Whether a nimbus leads and knows all supervisors.
 fn is_up(nimbus: &NimbusAddress, supervisors: usize) -> bool {
     let mut settings = ClientSettings { seeds: vec![nimbus.clone()], retry_times: 0, ..ClientSettings::default() };
@@ -267,11 +288,15 @@ impl Plan {
         }
         text.push_str(&format!(
             "  everything in {}\n  logs in       {}\nIn another terminal:\n  export STORM_CONF_DIR={}\n  ringstorm cluster\n\
-             Ctrl-C takes it down.\n",
+             What is for one supervisor alone names it:\n",
             self.folder().display(),
             self.logs().display(),
             self.folder().display(),
         ));
+        for supervisor in self.supervisors() {
+            text.push_str(&format!("  ringstorm --config {} supervisor out-of-service\n", supervisor.conf.display()));
+        }
+        text.push_str("Ctrl-C takes it down.\n");
         text
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use ringstorm_client::ClientError;
 use ringstorm_conf::ConfError;
+use serde_json::{Value, json};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +17,24 @@ pub(crate) enum Status {
     Failed,
     /// The command line is wrong, which was said.
     Usage,
+    /// Nobody knows whether it was done, which was said.
+    InDoubt,
+}
+
+impl Status {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::InDoubt => 3,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
-        match status {
-            Status::Done => Self::SUCCESS,
-            Status::Failed => Self::from(1),
-            Status::Usage => Self::from(2),
-        }
+        Self::from(status.code())
     }
 }
 
@@ -32,28 +42,40 @@ impl From<Status> for ExitCode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) text: String,
-    /// Whether nobody knows if it was done.
-    pub(crate) is_in_doubt: bool,
+    /// Never [`Status::Done`].
+    pub(crate) status: Status,
 }
 
 impl Failure {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_in_doubt: false }
+        Self { text: text.into(), status: Status::Failed }
     }
 
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(if self.is_in_doubt { 3 } else { 1 })
+    /// What was typed is wrong, whatever the cluster is like.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self { text: text.into(), status: Status::Usage }
+    }
+
+    /// As it is written to standard error, for people or for programs.
+    pub(crate) fn said(&self, json: bool) -> String {
+        if json { self.json().to_string() } else { format!("error: {}", self.text) }
+    }
+
+    fn json(&self) -> Value {
+        json!({ "error": self.text, "exitCode": self.status.code() })
     }
 }
 
 impl From<ConfError> for Failure {
     fn from(error: ConfError) -> Self {
-        Self::new(error.to_string())
+        let status = if error.is_of_command_line() { Status::Usage } else { Status::Failed };
+        Self { text: error.to_string(), status }
     }
 }
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        Self { text: error.to_string(), is_in_doubt: matches!(error, ClientError::InDoubt(_)) }
+        let status = if matches!(error, ClientError::InDoubt(_)) { Status::InDoubt } else { Status::Failed };
+        Self { text: error.to_string(), status }
     }
 }

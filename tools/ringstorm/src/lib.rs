@@ -7,7 +7,8 @@
 //! - `table`, `output`: for people, for programs.
 //!
 //! Invariants: standard output has what was asked for and nothing else, all of it text for people or all of it JSON; what
-//! goes wrong is said on standard error, with what to do next; the exit code tells the truth (see `failure`).
+//! goes wrong is said on standard error, with what to do next, as one JSON object where JSON was asked for; the exit code
+//! tells the truth (see `failure`).
 //! Threading: one thread, but for `dev` and the daemons. Errors: for whoever typed the command.
 #![forbid(unsafe_code)]
 
@@ -37,26 +38,34 @@ pub fn main() -> ExitCode {
 /// Runs a command line, program name first, with daemons that say that they are of this version: that of this build, or
 /// another one for those who try how versions get along.
 pub fn run(version: &str, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let line = match CommandLine::read(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    // As long as the line is not understood, it says no more than this.
+    let is_json = words.iter().any(|word| word == "--json");
+    let line = match CommandLine::read(words) {
         Ok(line) => line,
-        Err(error) => return refuse(&error).into(),
+        Err(error) => return refuse(&error, is_json).into(),
     };
     match do_command(version, &line.common, line.command) {
         Ok(code) => code,
         Err(failure) => {
-            output::say(&format!("error: {}", failure.text));
-            failure.code()
+            output::say(&failure.said(line.common.json));
+            failure.status.into()
         }
     }
 }
 
 /// Help goes to standard output and counts as success; what is wrong goes to standard error.
-fn refuse(error: &clap::Error) -> Status {
+fn refuse(error: &clap::Error, is_json: bool) -> Status {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(why) = command_line::not_here(verb)
     {
-        output::say(&format!("error: Storm's command {verb} is not here: {why}"));
+        output::say(&Failure::usage(format!("Storm's command {verb} is not here: {why}")).said(is_json));
+        return Status::Usage;
+    }
+    if error.use_stderr() && is_json {
+        let text = error.to_string();
+        output::say(&Failure::usage(text.trim().trim_start_matches("error: ")).said(true));
         return Status::Usage;
     }
     // A closed output is nobody's fault.
@@ -88,7 +97,7 @@ fn do_command(version: &str, common: &Common, command: Command) -> Result<ExitCo
         Command::Status(arguments) => commands::status::status(&client()?, &arguments.name, json)?,
         Command::Cluster => commands::cluster::cluster(&client()?, json)?,
         Command::GetErrors(arguments) => commands::errors::get_errors(&client()?, &arguments.name, json)?,
-        Command::Logs(arguments) => commands::logs::logs(&client()?, &arguments)?,
+        Command::Logs(arguments) => commands::logs::logs(&client()?, &arguments, json)?,
         Command::SetLogLevel(arguments) => commands::log_levels::set_log_level(&client()?, &arguments, json)?,
         Command::Localconfvalue(arguments) => commands::config::local_value(&client()?, &arguments.key, json)?,
         Command::Remoteconfvalue(arguments) => commands::config::remote_value(&client()?, &arguments.key, json)?,
@@ -99,7 +108,7 @@ fn do_command(version: &str, common: &Common, command: Command) -> Result<ExitCo
         Command::Nimbus => return commands::daemons::nimbus(&daemon()?, version),
         Command::Supervisor(arguments) => match arguments.word {
             None => return commands::daemons::supervisor(&daemon()?, version),
-            Some(word) => commands::daemons::tell_supervisor(&daemon()?, &word)?,
+            Some(word) => commands::daemons::tell_supervisor(&daemon()?, &word, json)?,
         },
         Command::KillWorkers => commands::kill_workers::kill_workers(&daemon()?, json)?,
         Command::Version => commands::version(json)?,

@@ -108,6 +108,11 @@ impl Connection {
         })
     }
 
+    /// Whether nothing more can be called: a call got no answer.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.fault.is_some()
+    }
+
     fn broken(&mut self, why: String) -> String {
         self.fault = Some(why.clone());
         why

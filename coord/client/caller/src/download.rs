@@ -76,7 +76,7 @@ pub fn download(
     writer: &mut dyn Write,
 ) -> Result<Downloaded, DownloadError> {
     let mut transfer = Transfer { key, at: offset, version: None, writer };
-    let asked = ask_any(settings, |connection, rank| {
+    let asked = ask_any(settings, &mut |_| {}, |connection, rank| {
         let before = transfer.at;
         match transfer.go_on(connection) {
             Ok(downloaded) => Tried::Done(Ok(downloaded)),

@@ -30,6 +30,6 @@ pub use connection::{ANSWER_BYTES_MAX, CallFailure, Connection};
 pub use download::{DownloadError, Downloaded, download};
 pub use file::UPLOAD_CHUNK_BYTES;
 pub use perform::{Progress, perform};
-pub use read::{ReadError, read};
+pub use read::{ReadError, read, read_telling};
 pub use requests::CODE_SHA256;
 pub use ringstorm_client::{ClientError, ClientSettings, Success, Timeouts};

@@ -43,9 +43,10 @@ pub(crate) enum Rank {
     Seed,
 }
 
-/// Asks until there is a result, or it makes no sense any more.
+/// Asks until there is a result, or it makes no sense any more. Before each pause it tells what went wrong and what follows.
 pub(crate) fn ask_any<T>(
     settings: &ClientSettings,
+    tell: &mut dyn FnMut(String),
     mut ask: impl FnMut(&mut Connection, Rank) -> Tried<T>,
 ) -> Result<T, NoAnswer> {
     if settings.seeds.is_empty() {
@@ -63,8 +64,16 @@ pub(crate) fn ask_any<T>(
         if pauses >= settings.retry_times {
             return Err(NoAnswer::GivenUp(round.trouble));
         }
-        thread::sleep(settings.pause(pauses));
+        let pause = settings.pause(pauses);
         pauses += 1;
+        tell(format!(
+            "{}; trying again in {} s, for the {} of {} times",
+            round.trouble,
+            pause.as_secs_f64(),
+            ordinal(pauses),
+            settings.retry_times
+        ));
+        thread::sleep(pause);
     }
 }
 
@@ -112,7 +121,13 @@ impl Round {
             match said.and_then(|summary| address_of(&summary)) {
                 Ok(leader) if is_same(&leader, seed) => return Some((leader, Some(connection))),
                 Ok(leader) => return Some((leader, None)),
-                Err(why) => self.trouble = format!("nimbus {} does not say who leads: {why}", shown(seed)),
+                Err(why) => {
+                    self.trouble = format!("nimbus {} does not say who leads: {why}", shown(seed));
+                    if connection.is_broken() {
+                        // It would be waited for once more, as long.
+                        self.unreached.push(seed.clone());
+                    }
+                }
             }
         }
         None
@@ -140,6 +155,18 @@ impl Round {
         }
         None
     }
+}
+
+/// A number that counts.
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }
 
 fn is_same(one: &NimbusAddress, other: &NimbusAddress) -> bool {

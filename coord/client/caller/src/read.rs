@@ -23,6 +23,9 @@ pub enum ReadError {
     /// There is nobody to ask.
     #[error("there is no nimbus to ask; set nimbus.seeds")]
     NoSeeds,
+    /// Nimbus answered each time that it cannot say it at present. With its words.
+    #[error("{0}; look again later, or at the log of the nimbus that leads if that lasts")]
+    NotNow(String),
     /// Nobody answered, however often it was tried.
     #[error("no nimbus answers: {0}; look at nimbus.seeds, and whether a nimbus runs")]
     GivenUp(String),
@@ -34,7 +37,20 @@ pub enum ReadError {
 /// # Errors
 /// See [`ReadError`].
 pub fn read<M: Method>(settings: &ClientSettings, method: &M) -> Result<M::Success, ReadError> {
-    let asked = ask_any(settings, |connection, rank| {
+    read_telling(settings, method, &mut |_| {})
+}
+
+/// As [`read()`], and tells before each pause what went wrong and what follows, in a line.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read_telling<M: Method>(
+    settings: &ClientSettings,
+    method: &M,
+    tell: &mut dyn FnMut(String),
+) -> Result<M::Success, ReadError> {
+    let mut has_answered = false;
+    let asked = ask_any(settings, tell, |connection, rank| {
         match connection.call(method) {
             Ok(success) => Tried::Done(Ok(success)),
             // A nimbus that does not lead may not have a blob yet.
@@ -42,25 +58,35 @@ pub fn read<M: Method>(settings: &ClientSettings, method: &M) -> Result<M::Succe
                 Tried::Trouble(exception.to_string())
             }
             Err(CallFailure::Refused(exception)) => Tried::Done(Err(ReadError::Refused(exception))),
-            Err(CallFailure::Failed(exception)) if is_passing(&exception) => {
-                Tried::Trouble(format!("nimbus {} does not answer: {exception}", shown(connection.address())))
+            Err(CallFailure::Failed(exception)) => match passing(&exception) {
+                Some(why) => {
+                    has_answered = true;
+                    Tried::Trouble(format!("nimbus {} cannot say it now: {why}", shown(connection.address())))
+                }
+                None => Tried::Done(Err(ReadError::Failed(exception))),
+            },
+            Err(CallFailure::NotSent(why) | CallFailure::Unknown(why)) => {
+                has_answered = false;
+                Tried::Trouble(why)
             }
-            Err(CallFailure::Failed(exception)) => Tried::Done(Err(ReadError::Failed(exception))),
-            Err(CallFailure::NotSent(why) | CallFailure::Unknown(why)) => Tried::Trouble(why),
         }
     });
     match asked {
         Ok(result) => result,
         Err(NoAnswer::NoSeeds) => Err(ReadError::NoSeeds),
+        Err(NoAnswer::GivenUp(why)) if has_answered => Err(ReadError::NotNow(why)),
         Err(NoAnswer::GivenUp(why)) => Err(ReadError::GivenUp(why)),
     }
 }
 
-/// Whether the same question may be answered by another nimbus, or later.
-pub(crate) fn is_passing(exception: &ApplicationException) -> bool {
-    exception.kind == Some(ApplicationExceptionKind::MissingResult)
-        || matches!(
-            from_wire(WireRefusal::Failure(exception.clone())),
-            Refusal::NotLeader { .. } | Refusal::TryAgain(_)
-        )
+/// Why there is no answer, if the same question may be answered by another nimbus, or later.
+pub(crate) fn passing(exception: &ApplicationException) -> Option<String> {
+    if exception.kind == Some(ApplicationExceptionKind::MissingResult) {
+        return Some(exception.to_string());
+    }
+    match from_wire(WireRefusal::Failure(exception.clone())) {
+        Refusal::TryAgain(why) => Some(why),
+        refusal @ Refusal::NotLeader { .. } => Some(refusal.to_string()),
+        _ => None,
+    }
 }

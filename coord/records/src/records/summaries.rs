@@ -77,6 +77,9 @@ records! {
         1: supervisors: Vec<SupervisorSummary>,
         3: topologies: Vec<TopologySummary>,
         4: nimbuses: Vec<NimbusSummary>,
+        /// Ringstorm's, not Storm's: readers of Storm skip it. The ids of topologies whose base cannot be read, so that
+        /// they are in no list, and why.
+        1001: unreadable: Option<BTreeMap<String, String>>,
     }
 
     /// An executor of a topology.

@@ -47,7 +47,15 @@ pub struct Settings {
 pub struct SettingsError {
     key: &'static str,
     origin: String,
+    is_typed: bool,
     wanted: String,
+}
+
+impl SettingsError {
+    /// Whether the value was typed on the command line.
+    pub fn is_of_command_line(&self) -> bool {
+        self.is_typed
+    }
 }
 
 impl Settings {
@@ -191,7 +199,8 @@ fn milliseconds(config: &Config, key: &'static str, default: u64) -> Result<u64,
 
 fn error(config: &Config, key: &'static str, wanted: &str) -> SettingsError {
     let origin = config.origin(key).map(Origin::as_str).map(|by| format!(" (set by {by})")).unwrap_or_default();
-    SettingsError { key, origin, wanted: wanted.to_owned() }
+    let is_typed = config.origin(key) == Some(&Origin::COMMAND_LINE);
+    SettingsError { key, origin, is_typed, wanted: wanted.to_owned() }
 }
 
 #[cfg(test)]

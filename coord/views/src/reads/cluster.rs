@@ -1,7 +1,9 @@
 //! What is asked about the cluster: lists, daemons, owners, names, blobs.
 
+use std::collections::BTreeMap;
+
 use ringstorm_lifecycle::conf::{redacted, to_json};
-use ringstorm_lifecycle::id::check_name;
+use ringstorm_lifecycle::id::{check_name, name_of};
 use ringstorm_records::nimbus::{
     GetBlobReplication, GetClusterInfo, GetLeader, GetNimbusConf, GetOwnerResourceSummaries, GetSupervisorAssignments,
     GetSupervisorPageInfo, GetTopologyHistory, GetTopologySummaries, IsTopologyNameAllowed,
@@ -11,6 +13,7 @@ use ringstorm_records::records::{
     TopologyHistoryInfo, TopologySummary,
 };
 use ringstorm_records::znode::{Node, NodeName};
+use ringstorm_store::cluster::Skipped;
 
 use super::{Asking, Read, needed};
 use crate::answer::{Answer, NoAnswer};
@@ -22,6 +25,20 @@ use crate::owners::owner_summaries;
 use crate::topologies::topology_summaries;
 use crate::workers::supervisor_page;
 
+/// Says of each topology what it lacks.
+fn say(summaries: &mut [TopologySummary], mut words: BTreeMap<String, String>) {
+    for summary in summaries {
+        summary.sched_status = words.remove(&summary.id);
+    }
+}
+
+/// Whether what cannot be read is the base of a topology: of what is no id nobody asks.
+fn is_base(asking: &Asking, skipped: &Skipped) -> bool {
+    let id = skipped.path.name();
+    let node = NodeName::new(id).map(|topology| asking.tree.path(&Node::Storm { topology }));
+    name_of(id).is_some() && node.is_ok_and(|path| path == skipped.path)
+}
+
 impl Read for GetClusterInfo {
     async fn answer(self, asking: Asking) -> Result<Answer<ClusterSummary>, NoAnswer> {
         let tree = asking.fresh().await?;
@@ -29,13 +46,18 @@ impl Read for GetClusterInfo {
         let nimbuses = gather::nimbuses(tree).await?;
         let topologies = gather::topologies(tree).await?;
         let definitions = asking.definitions_of(&topologies.value);
-        let summary = cluster_summary(
+        let mut summary = cluster_summary(
             &supervisors.value,
             &topologies.value,
             &nimbuses.value,
             &definitions.value,
             asking.now_secs,
         );
+        say(&mut summary.topologies, asking.lacking(&topologies.value, &definitions.value).await?);
+        let bases = topologies.skipped.iter().filter(|it| is_base(&asking, it));
+        let unreadable: BTreeMap<String, String> =
+            bases.map(|it| (it.path.name().to_owned(), it.why.clone())).collect();
+        summary.unreadable = (!unreadable.is_empty()).then_some(unreadable);
         let skipped = [supervisors.skipped, nimbuses.skipped, topologies.skipped, definitions.skipped].concat();
         Ok(Answer { value: summary, skipped })
     }
@@ -45,7 +67,8 @@ impl Read for GetTopologySummaries {
     async fn answer(self, asking: Asking) -> Result<Answer<Vec<TopologySummary>>, NoAnswer> {
         let topologies = gather::topologies(asking.fresh().await?).await?;
         let definitions = asking.definitions_of(&topologies.value);
-        let summaries = topology_summaries(&topologies.value, &definitions.value, asking.now_secs);
+        let mut summaries = topology_summaries(&topologies.value, &definitions.value, asking.now_secs);
+        say(&mut summaries, asking.lacking(&topologies.value, &definitions.value).await?);
         Ok(Answer { value: summaries, skipped: [topologies.skipped, definitions.skipped].concat() })
     }
 }

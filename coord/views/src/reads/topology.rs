@@ -1,5 +1,7 @@
 //! What is asked about one topology.
 
+use std::sync::Arc;
+
 use ringstorm_lifecycle::conf::{of_component, redacted, to_json};
 use ringstorm_records::nimbus::{
     GetComponentPageInfo, GetComponentPendingProfileActions, GetLogConfig, GetTopology, GetTopologyConf,
@@ -19,17 +21,29 @@ use crate::definition::Definition;
 use crate::executors::{placed, slots, topology_info};
 use crate::gather::{self, Errors, Gathered, Topology};
 use crate::profiling::pending_profile_actions;
-use crate::topologies::topology_summary;
+use crate::topologies::{Definitions, topology_summary};
 use crate::topology_page::topology_page;
 
 /// The window of everything that was ever counted.
 const ALL_TIME: &str = ":all-time";
 
-fn summary(asking: &Asking, topology: Gathered<Topology>) -> Answer<TopologySummary> {
-    let definition = asking.definitions_of(std::slice::from_ref(&topology.value));
+async fn summary(asking: &Asking, topology: Gathered<Topology>) -> Result<Answer<TopologySummary>, NoAnswer> {
+    let topologies = std::slice::from_ref(&topology.value);
+    let definition = asking.definitions_of(topologies);
     let of = definition.value.values().next().map(|definition| &**definition);
-    let value = topology_summary(&topology.value, of, asking.now_secs);
-    Answer { value, skipped: [topology.skipped, definition.skipped].concat() }
+    let mut value = topology_summary(&topology.value, of, asking.now_secs);
+    value.sched_status = asking.lacking(topologies, &definition.value).await?.remove(&value.id);
+    Ok(Answer { value, skipped: [topology.skipped, definition.skipped].concat() })
+}
+
+/// What a topology lacks, in words.
+async fn lacking(
+    asking: &Asking,
+    topology: &Topology,
+    definition: &Arc<Definition>,
+) -> Result<Option<String>, NoAnswer> {
+    let definitions = Definitions::from([(topology.id.as_str().to_owned(), Arc::clone(definition))]);
+    Ok(asking.lacking(std::slice::from_ref(topology), &definitions).await?.remove(topology.id.as_str()))
 }
 
 impl Read for GetTopologySummary {
@@ -38,7 +52,7 @@ impl Read for GetTopologySummary {
         match gather::topology(asking.fresh().await?, &id).await {
             // In other words than the other methods, as in Storm.
             Err(NoAnswer::NotAlive(id)) => Err(NoAnswer::NotAlive(format!("{id} is not alive"))),
-            found => Ok(summary(&asking, found?)),
+            found => summary(&asking, found?).await,
         }
     }
 }
@@ -49,7 +63,7 @@ impl Read for GetTopologySummaryByName {
         let tree = asking.fresh().await?;
         let id = gather::id_of(tree, &name).await?;
         let topology = gather::topology(tree, &id).await?;
-        Ok(summary(&asking, topology))
+        summary(&asking, topology).await
     }
 }
 
@@ -69,7 +83,8 @@ async fn info(asking: &Asking, id: &str, options: Option<GetInfoOptions>) -> Res
         _ => gather::errors(tree, &topology.id, &components).await?,
     };
     let beats = gather::beats(tree, &topology.id, slots(placed(topology.assignment.as_ref()))).await?;
-    let value = topology_info(&topology, &definition, &beats.value, errors.value, asking.now_secs);
+    let mut value = topology_info(&topology, &definition, &beats.value, errors.value, asking.now_secs);
+    value.sched_status = lacking(asking, &topology, &definition).await?;
     Ok(Answer { value, skipped: [errors.skipped, beats.skipped].concat() })
 }
 
@@ -114,7 +129,7 @@ impl Read for GetTopologyPageInfo {
         let beats = gather::beats(tree, &topology.id, slots(placed(topology.assignment.as_ref()))).await?;
         let components: Vec<&str> = definition.components_with_tasks().collect();
         let errors = gather::last_errors(tree, &topology.id, &components).await?;
-        let value = topology_page(
+        let mut value = topology_page(
             &topology,
             &definition,
             &beats.value,
@@ -123,6 +138,7 @@ impl Read for GetTopologyPageInfo {
             self.is_include_sys.unwrap_or(false),
             asking.now_secs,
         );
+        value.sched_status = lacking(&asking, &topology, &definition).await?;
         Ok(Answer { value, skipped: [beats.skipped, errors.skipped].concat() })
     }
 }

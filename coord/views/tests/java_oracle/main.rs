@@ -77,7 +77,13 @@ fn base(definition: &Definition) -> StormBase {
 
 fn topology(definition: &Definition, assignment: &Assignment) -> Topology {
     let id = NodeName::new("words-1-1").unwrap();
-    Topology { id, base: base(definition), assignment: Some(assignment.clone()), code_holders: 1 }
+    Topology {
+        id,
+        base: base(definition),
+        assignment: Some(assignment.clone()),
+        assignment_fault: None,
+        code_holders: 1,
+    }
 }
 
 /// Topologies that run and beat.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use ringstorm_records::nimbus::*;
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{
     ComponentType, NimbusSummary, NodeInfo, ProfileAction, ProfileRequest, SpecificAggregateStats, StormBase,
     SupervisorInfo, TopologyStatus,
 };
-use ringstorm_records::znode::{Node, ProfileTarget};
+use ringstorm_records::znode::{BlobHolder, Node, ProfileTarget};
 use ringstorm_store::operation::Operation;
 use ringstorm_views::history::PastTopology;
 use ringstorm_views::{NoAnswer, Read};
@@ -161,6 +162,8 @@ fn a_base_that_cannot_be_read_is_named_and_not_taken_for_a_dead_topology() {
     let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
     assert_eq!(listed.value.iter().map(|of| of.id.as_str()).collect::<Vec<_>>(), ["other-2-1000"]);
     assert_eq!(listed.skipped[0].path.as_str(), "/storm/storms/words-1-1000");
+    let unreadable = world.ask(GetClusterInfo {}, 2000).unwrap().value.unreadable.unwrap();
+    assert_eq!(unreadable.keys().collect::<Vec<_>>(), [ID]);
     for result in [
         world.ask(GetTopologyInfo { id: text(ID) }, 2000).err(),
         world.ask(GetTopologyInfoByName { name: text("words") }, 2000).err(),
@@ -187,7 +190,35 @@ fn a_damaged_assignment_or_beat_does_not_pass_for_a_topology_that_does_not_run()
     let page = GetTopologyPageInfo { id: text(ID), window: None, is_include_sys: None };
     let Err(NoAnswer::Unreadable(skipped)) = world.ask(page, 2000) else { panic!() };
     assert_eq!(skipped.path.as_str(), "/storm/assignments/words-1-1000");
-    assert_eq!(world.ask(GetTopologySummaries {}, 2000).unwrap().skipped.len(), 1);
+    let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
+    assert_eq!(listed.skipped.len(), 1);
+    let said = listed.value[0].sched_status.clone().unwrap();
+    assert!(said.starts_with("its assignment cannot be read: "), "{said}");
+    assert_eq!(world.ask(GetClusterInfo {}, 2000).unwrap().value.unreadable, None);
+}
+
+#[test]
+fn who_lacks_something_is_told_what_and_nobody_else_is() {
+    let mut world = world();
+    let said = |world: &mut World| world.told(GetTopologySummaryByName { name: text("words") }, 2000).sched_status;
+    assert_eq!(said(&mut world), None);
+    // Its only worker is nowhere, and the only supervisor offers nothing.
+    world.remove(&Node::Assignment { topology: name(ID) });
+    let lacks = said(&mut world).unwrap();
+    assert!(lacks.starts_with("0 of 5 tasks are placed: no slot is free"), "{lacks}");
+    let page = GetTopologyPageInfo { id: text(ID), window: None, is_include_sys: None };
+    assert_eq!(world.told(page, 2000).sched_status, Some(lacks.clone()));
+    assert_eq!(world.told(GetTopologySummaries {}, 2000)[0].sched_status, Some(lacks.clone()));
+    assert_eq!(world.told(GetClusterInfo {}, 2000).topologies[0].sched_status, Some(lacks.clone()));
+    assert_eq!(world.told(GetTopologyInfo { id: text(ID) }, 2000).sched_status, Some(lacks));
+    let info = SupervisorInfo { meta: Some(vec![6700]), ..SupervisorInfo::default() };
+    world.put(&Node::Supervisor { supervisor: name("supervisor") }, &info);
+    assert!(said(&mut world).unwrap().contains("its log says why if that lasts"));
+    world.remove(&Node::Supervisor { supervisor: name("supervisor") });
+    assert!(said(&mut world).unwrap().contains("there is no supervisor"));
+    let holder = BlobHolder { nimbus: NimbusAddress::new("host", 6627, 0).unwrap(), version: 1 };
+    world.remove(&Node::BlobHolder { key: name(&format!("{ID}-stormcode.ser")), holder });
+    assert!(said(&mut world).unwrap().contains("no nimbus that lives holds its code"));
 }
 
 #[test]

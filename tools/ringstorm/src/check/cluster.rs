@@ -32,7 +32,7 @@ pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
 }
 
 /// Opens a session; how long a silence it outlives.
-fn session(settings: Settings) -> Result<Duration, String> {
+pub(crate) fn session(settings: Settings) -> Result<Duration, String> {
     let store = ZooKeeperStore::open(settings, || {}).map_err(|error| error.to_string())?;
     let mut control = Control::new(store);
     let opened = control.opened(SESSION_LIMIT);

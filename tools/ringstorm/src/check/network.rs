@@ -15,6 +15,7 @@ use ringstorm_records::payload::NimbusAddress;
 
 use super::cluster::leader;
 use super::{Finding, Wanted};
+use crate::commands::supervisor_folders;
 
 /// How long a look-up may take.
 const LOOK_UP_LIMIT: Duration = Duration::from_secs(5);
@@ -113,6 +114,7 @@ pub(super) fn port_finding(key: &str, port: u16, tried: &io::Result<()>, user: O
 
 /// The ports whose workers have a folder here.
 fn running_ports(local_dir: &Path) -> BTreeSet<u16> {
-    let entries = fs::read_dir(local_dir.join("workers")).into_iter().flatten().flatten();
+    let folders = supervisor_folders(local_dir).into_iter().map(|folder| folder.join("workers"));
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     entries.filter_map(|entry| entry.file_name().to_str()?.split_once('-')?.0.parse().ok()).collect()
 }

@@ -1,18 +1,25 @@
 //! `kill`, `activate`, `deactivate`, `rebalance`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use ringstorm_caller::Success;
+use ringstorm_caller::{Success, read};
 use ringstorm_conf::Conf;
+use ringstorm_lifecycle::rebalance::check_overrides;
 use ringstorm_nimbus::interface::Request;
+use ringstorm_records::nimbus::{GetTopologyConf, GetTopologySummaries};
 use ringstorm_records::records::{KillOptions, RebalanceOptions};
 use ringstorm_types::config::Config;
+use ringstorm_types::config::keys::TOPOLOGY_MESSAGE_TIMEOUT_SECS;
 use serde_json::{Map, Value, json};
 
 use crate::asking::request;
 use crate::command_line::{Kill, Rebalance};
 use crate::failure::{Failure, Status};
 use crate::output;
+
+/// How long a question may take that is only for better words.
+const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 
 /// `kill`.
 pub(crate) fn kill(conf: &Conf, arguments: &Kill, json: bool) -> Result<Status, Failure> {
@@ -21,9 +28,12 @@ pub(crate) fn kill(conf: &Conf, arguments: &Kill, json: bool) -> Result<Status, 
         let options = KillOptions { wait_secs: arguments.wait, ..KillOptions::default() };
         let killed = request(conf, Request::Kill { name: name.clone(), options });
         match killed {
-            Ok(success) => done(name, "killed", "is killed: it ends after its wait", &success, json)?,
+            Ok(success) => {
+                let words = || format!("is killed: it ends {}", after(conf, name, arguments.wait));
+                done(name, "killed", words, &success, json)?;
+            }
             Err(failure) if arguments.ignore_errors => {
-                output::say(&format!("error: {}", failure.text));
+                output::say(&failure.said(json));
                 status = Status::Failed;
             }
             Err(failure) => return Err(failure),
@@ -35,14 +45,14 @@ pub(crate) fn kill(conf: &Conf, arguments: &Kill, json: bool) -> Result<Status, 
 /// `activate`.
 pub(crate) fn activate(conf: &Conf, name: &str, json: bool) -> Result<Status, Failure> {
     let success = request(conf, Request::Activate { name: name.to_owned() })?;
-    done(name, "activated", "is active", &success, json)?;
+    done(name, "activated", || "is active".into(), &success, json)?;
     Ok(Status::Done)
 }
 
 /// `deactivate`.
 pub(crate) fn deactivate(conf: &Conf, name: &str, json: bool) -> Result<Status, Failure> {
     let success = request(conf, Request::Deactivate { name: name.to_owned() })?;
-    done(name, "deactivated", "is inactive", &success, json)?;
+    done(name, "deactivated", || "is inactive".into(), &success, json)?;
     Ok(Status::Done)
 }
 
@@ -55,7 +65,8 @@ pub(crate) fn rebalance(
 ) -> Result<Status, Failure> {
     let options = rebalance_options(arguments, settings)?;
     let success = request(conf, Request::Rebalance { name: arguments.name.clone(), options })?;
-    done(&arguments.name, "rebalancing", "is rebalancing: it is placed anew after its wait", &success, json)?;
+    let words = || format!("is rebalancing: it is placed anew {}", after(conf, &arguments.name, arguments.wait));
+    done(&arguments.name, "rebalancing", words, &success, json)?;
     Ok(Status::Done)
 }
 
@@ -67,11 +78,12 @@ pub(crate) fn rebalance_options(arguments: &Rebalance, settings: &[String]) -> R
         None => Map::new(),
     };
     for setting in settings {
-        let (key, value) = Config::parse_setting(setting).map_err(|error| Failure::new(error.to_string()))?;
+        let (key, value) = Config::parse_setting(setting).map_err(|error| Failure::usage(error.to_string()))?;
         if key.starts_with("topology.") {
             overrides.insert(key, value);
         }
     }
+    check_overrides(&overrides).map_err(|refusal| Failure::usage(refusal.to_string()))?;
     Ok(RebalanceOptions {
         wait_secs: arguments.wait,
         num_workers: arguments.workers,
@@ -84,25 +96,47 @@ pub(crate) fn rebalance_options(arguments: &Rebalance, settings: &[String]) -> R
 
 fn object(text: &str, option: &str, example: &str) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(text)
-        .map_err(|error| Failure::new(format!("{option} is no JSON object: {error}; write one such as {example}")))
+        .map_err(|error| Failure::usage(format!("{option} is no JSON object: {error}; write one such as {example}")))
 }
 
 fn resources(text: &str) -> Result<BTreeMap<String, BTreeMap<String, f64>>, Failure> {
     let example = r#"{"count": {"cpu.pcore.percent": 50}}"#;
     serde_json::from_str(text).map_err(|error| {
-        Failure::new(format!("--resources names no amounts of components: {error}; write an object such as {example}"))
+        Failure::usage(format!(
+            "--resources names no amounts of components: {error}; write an object such as {example}"
+        ))
     })
 }
 
+/// How long the wait is, in words: as it was given, or as the topology's configuration says. That is asked for once, and
+/// without it the words say less: what was asked for is done.
+fn after(conf: &Conf, name: &str, given: Option<i32>) -> String {
+    let wait = given.map(i64::from).or_else(|| {
+        let mut settings = conf.client_settings();
+        settings.retry_times = 0;
+        settings.timeouts.answer = settings.timeouts.answer.min(QUESTION_LIMIT);
+        let topology = read(&settings, &GetTopologySummaries {}).ok()?.into_iter().find(|it| it.name == name)?;
+        let text = read(&settings, &GetTopologyConf { id: Some(topology.id) }).ok()?;
+        let topology: Value = serde_json::from_str(&text).ok()?;
+        topology.get(TOPOLOGY_MESSAGE_TIMEOUT_SECS)?.as_i64()
+    });
+    match wait {
+        Some(seconds) => format!("after its wait of {seconds} s"),
+        None => format!("after its wait, which is its {TOPOLOGY_MESSAGE_TIMEOUT_SECS} (-w says another)"),
+    }
+}
+
 /// Says what was done; or what was found, where an answer was lost.
-fn done(name: &str, word: &str, words: &str, success: &Success, json: bool) -> Result<(), Failure> {
+fn done(name: &str, word: &str, words: impl FnOnce() -> String, success: &Success, json: bool) -> Result<(), Failure> {
     if json {
-        return output::print_json(
-            &json!({ "name": name, "result": word, "isFound": matches!(success, Success::Found(_)) }),
-        );
+        let mut said = json!({ "name": name, "result": word });
+        if let Success::Found(finding) = success {
+            said["found"] = finding.to_string().into();
+        }
+        return output::print_json(&said);
     }
     match success {
-        Success::Answered(_) => output::print(&format!("{name} {words}\n")),
+        Success::Answered(_) => output::print(&format!("{name} {}\n", words())),
         Success::Found(finding) => output::print(&format!("{finding}\n")),
     }
 }

@@ -2,11 +2,12 @@
 
 use ringstorm_conf::Conf;
 use ringstorm_records::nimbus::{GetClusterInfo, GetTopologyPageInfo};
-use ringstorm_records::records::{ClusterSummary, NimbusSummary, TopologySummary};
+use ringstorm_records::records::{ClusterSummary, NimbusSummary, SupervisorSummary, TopologySummary};
 use ringstorm_records::render;
 use serde_json::{Value, json};
 
-use crate::asking::ask;
+use super::list::{says_a_lack, unreadable};
+use crate::asking::{ask, ask_once};
 use crate::failure::{Failure, Status};
 use crate::output;
 use crate::table::Side::{Left, Right};
@@ -26,6 +27,7 @@ pub(crate) struct Waiting {
 pub(crate) fn cluster(conf: &Conf, json: bool) -> Result<Status, Failure> {
     let cluster = ask(conf, &GetClusterInfo {})?;
     let waiting = waiting(&cluster, |topology| tasks_wanted(conf, topology));
+    unreadable(&cluster).iter().for_each(|remark| output::say(&format!("note: {remark}")));
     if json {
         output::print_json(&json_of(&cluster, &waiting))?;
     } else {
@@ -38,7 +40,7 @@ pub(crate) fn cluster(conf: &Conf, json: bool) -> Result<Status, Failure> {
 fn tasks_wanted(conf: &Conf, topology: &TopologySummary) -> Option<i32> {
     let id = Some(topology.id.clone());
     let page = GetTopologyPageInfo { id, window: Some(":all-time".into()), is_include_sys: Some(false) };
-    ask(conf, &page).ok()?.num_tasks
+    ask_once(conf, &page).ok()?.num_tasks
 }
 
 /// The topologies that lack slots, and why.
@@ -52,7 +54,7 @@ pub(crate) fn waiting(
         if topology.status == "KILLED" {
             continue;
         }
-        let said = topology.sched_status.clone().filter(|words| !words.is_empty() && !is_fully_scheduled(words));
+        let said = topology.sched_status.clone().filter(|words| says_a_lack(words));
         let tasks = tasks_wanted(topology).map(|wanted| wanted.saturating_sub(topology.num_tasks).max(0));
         if said.is_none() && tasks == Some(0) {
             continue;
@@ -70,12 +72,13 @@ pub(crate) fn waiting(
     waiting
 }
 
-fn is_fully_scheduled(words: &str) -> bool {
-    words.eq_ignore_ascii_case("fully scheduled")
+fn free_slots(cluster: &ClusterSummary) -> i32 {
+    cluster.supervisors.iter().map(free_slots_of).sum()
 }
 
-fn free_slots(cluster: &ClusterSummary) -> i32 {
-    cluster.supervisors.iter().map(|it| it.num_workers.saturating_sub(it.num_used_workers).max(0)).sum()
+/// None of a supervisor that offers fewer slots than it has workers, as one out of service does.
+fn free_slots_of(supervisor: &SupervisorSummary) -> i32 {
+    supervisor.num_workers.saturating_sub(supervisor.num_used_workers).max(0)
 }
 
 fn leader(cluster: &ClusterSummary) -> Option<&NimbusSummary> {
@@ -91,13 +94,15 @@ fn json_of(cluster: &ClusterSummary, waiting: &[Waiting]) -> Value {
         .map(|it| json!({ "topology": it.name, "status": it.status, "tasks": it.tasks, "reason": it.reason }))
         .collect();
     let all: i32 = cluster.supervisors.iter().map(|it| it.num_workers).sum();
+    let used: i32 = cluster.supervisors.iter().map(|it| it.num_used_workers).sum();
     json!({
         "leader": leader(cluster).map(render::record),
         "standbys": standbys,
         "supervisors": supervisors,
-        "slots": { "all": all, "used": all - free_slots(cluster), "free": free_slots(cluster) },
+        "slots": { "all": all, "used": used, "free": free_slots(cluster) },
         "topologies": topologies,
         "unassigned": waiting,
+        "unreadable": cluster.unreadable.clone().unwrap_or_default(),
     })
 }
 
@@ -124,7 +129,7 @@ pub(crate) fn text(cluster: &ClusterSummary, waiting: &[Waiting]) -> String {
     text.push('\n');
     text.push_str(&super::list::text(&cluster.topologies));
     if !waiting.is_empty() {
-        text.push_str("\nWithout a slot:\n");
+        text.push_str("\nLacking something:\n");
         for it in waiting {
             let tasks = it.tasks.filter(|tasks| *tasks > 0).map_or_else(String::new, |it| format!(", {it} tasks"));
             text.push_str(&format!("  {}{tasks}: {}\n", one_line(&it.name), one_line(&it.reason)));
@@ -149,7 +154,7 @@ fn supervisors(cluster: &ClusterSummary) -> String {
     let mut sorted: Vec<_> = cluster.supervisors.iter().collect();
     sorted.sort_by_key(|supervisor| (&supervisor.host, &supervisor.supervisor_id));
     for supervisor in sorted {
-        let free = supervisor.num_workers.saturating_sub(supervisor.num_used_workers);
+        let free = free_slots_of(supervisor);
         table.row([
             supervisor.host.clone(),
             supervisor.num_workers.to_string(),

@@ -2,7 +2,7 @@
 
 use ringstorm_conf::Conf;
 use ringstorm_records::nimbus::GetNimbusConf;
-use ringstorm_types::config::{Origin, is_secret};
+use ringstorm_types::config::{Config, Origin, check_keys, is_secret, known_key};
 use serde_json::{Map, Value, json};
 
 use crate::asking::ask;
@@ -52,6 +52,19 @@ pub(crate) fn local_value(conf: &Conf, key: &str, json: bool) -> Result<Status, 
     print_value(key, conf.config().get(key), json)
 }
 
+/// What to say of a key that nobody has set and that nobody knows.
+fn unknown(key: &str) -> Failure {
+    let mut config = Config::new();
+    config.set(key, Value::Null, Origin::COMMAND_LINE);
+    let why = match check_keys(&config) {
+        Ok(_) => format!(
+            "{key} is not a key that is known, and nobody has set it; `ringstorm config show` shows those that are set"
+        ),
+        Err(errors) => errors.to_string(),
+    };
+    Failure::new(why)
+}
+
 /// `remoteconfvalue`: of the nimbus that leads, or of another one. Storm's command reads the file of the host instead.
 pub(crate) fn remote_value(conf: &Conf, key: &str, json: bool) -> Result<Status, Failure> {
     let text = ask(conf, &GetNimbusConf {})?;
@@ -60,8 +73,11 @@ pub(crate) fn remote_value(conf: &Conf, key: &str, json: bool) -> Result<Status,
     print_value(key, settings.get(key), json)
 }
 
-/// Prints as Storm's commands do: texts without quotes, null for what is not set.
+/// Prints as Storm's commands do: texts without quotes, null for a key that is not set. One that there is not is refused.
 fn print_value(key: &str, value: Option<&Value>, json: bool) -> Result<Status, Failure> {
+    if value.is_none() && known_key(key).is_none() {
+        return Err(unknown(key));
+    }
     let value = visible(key, value.unwrap_or(&Value::Null));
     if json {
         output::print_json(&json!({ "key": key, "value": value }))?;

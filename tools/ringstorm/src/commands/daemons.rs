@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use ringstorm_conf::Conf;
 use ringstorm_launch::{CONTROL_SOCKET, Datagram, OperatorSays};
 use ringstorm_supervisor_daemon::{DaemonSettings, log_writer as writer};
+use serde_json::json;
 
+use super::supervisor_folders;
 use crate::command_line::{LogWriter, SupervisorWord};
 use crate::dev;
 use crate::failure::{Failure, Status};
@@ -35,12 +37,24 @@ pub(crate) fn supervisor(conf: &Conf, version: &str) -> Result<ExitCode, Failure
 }
 
 /// `supervisor out-of-service` and `supervisor in-service`, by the socket of the supervisor of this host.
-pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord) -> Result<Status, Failure> {
+pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) -> Result<Status, Failure> {
     let says = match word {
         SupervisorWord::OutOfService => OperatorSays::OutOfService,
         SupervisorWord::InService => OperatorSays::InService,
     };
-    let path = conf.local_dir().join(CONTROL_SOCKET);
+    let own = conf.local_dir();
+    let path = own.join(CONTROL_SOCKET);
+    let below = supervisor_folders(&own).split_off(1);
+    if !below.is_empty() && !path.exists() {
+        let commands = below
+            .iter()
+            .map(|folder| format!("\n  ringstorm --config {}.yaml supervisor {}", folder.display(), word.typed()));
+        return Err(Failure::new(format!(
+            "{} is the folder of `ringstorm dev`, which has several supervisors; say which one:{}",
+            own.display(),
+            commands.collect::<String>()
+        )));
+    }
     let sent = UnixDatagram::unbound().and_then(|socket| socket.send_to(&Datagram::Operator(says).to_bytes(), &path));
     sent.map_err(|error| {
         Failure::new(format!(
@@ -49,6 +63,10 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord) -> Result<Stat
             path.display()
         ))
     })?;
+    if json {
+        output::print_json(&json!({ "told": word.typed(), "socket": path }))?;
+        return Ok(Status::Done);
+    }
     output::print(match says {
         OperatorSays::OutOfService => {
             "the supervisor is told that this host is out of service; `ringstorm cluster` shows when its work is elsewhere\n"

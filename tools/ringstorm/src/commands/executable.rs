@@ -5,19 +5,22 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use ringstorm_conf::sources::{RINGSTORM_CONF, STORM_CONF_DIR};
 use ringstorm_conf::{Conf, Role};
 use ringstorm_submission::executable::{OWN_MACHINE, topology_for};
 use ringstorm_types::config::{Origin, is_secret};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::command_line::{Common, Local, Submit};
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
+use crate::output;
 
 /// `submit PATH NAME ARGS...`: `PATH submit NAME ARGS...`, for the same cluster.
 pub(crate) fn submit(common: &Common, arguments: &Submit) -> Result<ExitCode, Failure> {
@@ -28,7 +31,56 @@ pub(crate) fn submit(common: &Common, arguments: &Submit) -> Result<ExitCode, Fa
         Some(_) => Some(handed_over(&crate::conf(common, Role::Client)?)),
         None => None,
     };
-    become_executable(&arguments.path, &words, conf)
+    if let Some(class) = java_class(&arguments.name).filter(|_| is_name(arguments.arguments.first())) {
+        return Err(Failure::usage(format!(
+            "{class} looks like a class of Java, which a topology of Ringstorm has not: write ringstorm submit {} NAME \
+             ARGS..., without the class",
+            arguments.path.display()
+        )));
+    }
+    if common.json {
+        submit_for_programs(arguments, words, conf)
+    } else {
+        become_executable(&arguments.path, &words, conf)
+    }
+}
+
+/// A name that is written as a class of Java is: in packages, with a capital letter at last.
+fn java_class(name: &str) -> Option<&str> {
+    let (packages, class) = name.rsplit_once('.')?;
+    let is_package =
+        |it: &str| !it.is_empty() && it.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_');
+    let is_class = class.starts_with(|it: char| it.is_ascii_uppercase());
+    (is_class && packages.split('.').all(is_package)).then_some(name)
+}
+
+/// Whether a word could be the name of a topology, rather than an option.
+fn is_name(word: Option<&OsString>) -> bool {
+    word.and_then(|word| word.to_str()).is_some_and(|word| !word.starts_with('-'))
+}
+
+/// Waits for the executable, and says in JSON what it says.
+fn submit_for_programs(
+    arguments: &Submit,
+    mut words: Vec<OsString>,
+    conf: Option<String>,
+) -> Result<ExitCode, Failure> {
+    // Behind the name, since what follows may be the topology's own.
+    words.insert(2, "--quiet".into());
+    let output = command(&arguments.path, &words, conf)?.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| cannot_be_run(&arguments.path, &error))?;
+    let id = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        output::print_json(&json!({ "name": arguments.name, "result": "submitted", "id": id.trim() }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let text = match said.trim().trim_start_matches("error: ") {
+        "" => format!("{} ended with {} and said nothing", arguments.path.display(), output.status),
+        said => said.to_owned(),
+    };
+    let status = if output.status.code() == Some(2) { Status::Usage } else { Status::Failed };
+    Err(Failure { text, status })
 }
 
 /// What was set, for an executable that does not know of `--config`. It asks a nimbus and needs no secrets.
@@ -40,7 +92,12 @@ fn handed_over(conf: &Conf) -> String {
 /// `local PATH ARGS...`: `PATH local ARGS...`.
 pub(crate) fn local(common: &Common, arguments: &Local) -> Result<ExitCode, Failure> {
     if common.config.is_some() {
-        return Err(Failure::new("a topology that runs here reads no storm.yaml; give its settings with -c"));
+        return Err(Failure::usage("a topology that runs here reads no storm.yaml; give its settings with -c"));
+    }
+    if arguments.arguments.iter().any(|word| word == "--local-ttl" || word.as_bytes().starts_with(b"--local-ttl=")) {
+        return Err(Failure::usage(
+            "--local-ttl stands before the topology's own options: ringstorm local --local-ttl SECONDS PATH ARGS...",
+        ));
     }
     let mut words: Vec<OsString> = vec!["local".into()];
     if let Some(seconds) = arguments.local_ttl {
@@ -55,22 +112,30 @@ fn settings(common: &Common) -> Vec<OsString> {
     common.settings.iter().flat_map(|setting| [OsString::from("-c"), setting.into()]).collect()
 }
 
-/// `conf` is a configuration for it, as JSON, in place of what it finds itself.
 fn become_executable(path: &Path, words: &[OsString], conf: Option<String>) -> Result<ExitCode, Failure> {
+    let error = command(path, words, conf)?.exec();
+    Err(cannot_be_run(path, &error))
+}
+
+/// `conf` is a configuration for it, as JSON, in place of what it finds itself.
+fn command(path: &Path, words: &[OsString], conf: Option<String>) -> Result<Command, Failure> {
     check_executable(path).map_err(Failure::new)?;
     // A bare name would be looked for elsewhere.
     let path = if path.components().count() == 1 { PathBuf::from(".").join(path) } else { path.to_owned() };
-    let mut command = Command::new(&path);
+    let mut command = Command::new(path);
     command.args(words);
     if let Some(conf) = conf {
         // No file of the environment's lies below it then.
         command.env(RINGSTORM_CONF, conf).env_remove(STORM_CONF_DIR);
     }
-    let error = command.exec();
-    Err(Failure::new(format!(
+    Ok(command)
+}
+
+fn cannot_be_run(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!(
         "{} cannot be run: {error}; build it for this machine, and make sure that this user may execute it",
         path.display()
-    )))
+    ))
 }
 
 /// What is wrong with an executable, before it is tried.

@@ -1,8 +1,10 @@
 //! `kill_workers`: Storm's command for a host. A supervisor that runs starts what it killed again.
 
 use ringstorm_conf::Conf;
+use ringstorm_supervisor_daemon::Killed;
 use serde_json::json;
 
+use super::supervisor_folders;
 use crate::failure::{Failure, Status};
 use crate::output;
 
@@ -10,7 +12,10 @@ use crate::output;
 pub(crate) fn kill_workers(conf: &Conf, json: bool) -> Result<Status, Failure> {
     let local_dir = conf.local_dir();
     let grace = conf.supervisor_settings().worker_shutdown_sleep;
-    let killed = ringstorm_supervisor_daemon::kill_workers(&local_dir, grace);
+    let all = supervisor_folders(&local_dir);
+    let killed = all.iter().map(|folder| ringstorm_supervisor_daemon::kill_workers(folder, grace));
+    let killed = killed
+        .fold(Killed::default(), |sum, it| Killed { workers: sum.workers + it.workers, left: sum.left + it.left });
     if json {
         output::print_json(&json!({ "killed": killed.workers, "left": killed.left }))?;
     } else if killed.workers == 0 {

@@ -21,7 +21,7 @@ pub(crate) fn set_log_level(conf: &Conf, arguments: &SetLogLevel, json: bool) ->
     let id = topology(conf, &arguments.name)?.id;
     request(conf, Request::SetLogConfig { topology: id, levels })?;
     if json {
-        output::print_json(&json!({ "name": arguments.name, "result": "levels set", "isFound": false }))?;
+        output::print_json(&json!({ "name": arguments.name, "result": "levels set" }))?;
     } else {
         output::print(&format!("the levels of {} are set\n", arguments.name))?;
     }
@@ -39,14 +39,14 @@ pub(crate) fn levels(arguments: &SetLogLevel) -> Result<LogConfig, Failure> {
         levels.insert(logger.clone(), of(LogLevelAction::Remove, None, None));
     }
     if levels.is_empty() {
-        return Err(Failure::new("no level is given; give -l ROOT=DEBUG:60, or -r ROOT to take one back"));
+        return Err(Failure::usage("no level is given; give -l ROOT=DEBUG:60, or -r ROOT to take one back"));
     }
     Ok(LogConfig { named_logger_level: Some(levels), ..LogConfig::default() })
 }
 
 fn level(setting: &str) -> Result<(String, LogLevel), Failure> {
     let wrong = || {
-        Failure::new(format!(
+        Failure::usage(format!(
             "{setting:?} is no level; give LOGGER=LEVEL or LOGGER=LEVEL:SECONDS, with one of {}",
             LEVELS.join(", ")
         ))

@@ -7,7 +7,7 @@
 //! Invariants: memory is bounded, however long a file or a line is. Threading: one thread. Errors: a folder that is not
 //! there is a [`Failure`]; a file that cannot be read is passed over until it can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringstorm_conf::Conf;
+use serde_json::json;
 
 use crate::command_line::Logs;
 use crate::failure::{Failure, Status};
@@ -24,21 +25,26 @@ use crate::output;
 const LOOK_PERIOD: Duration = Duration::from_millis(250);
 /// The most of the end of a file that is looked through for its last lines.
 const TAIL_BYTES_MAX: u64 = 4 << 20;
+/// How many topologies are named in place of one that is not there.
+const NAMES_SHOWN: usize = 10;
 /// How much is read at once.
 const READ_BYTES: usize = 64 << 10;
 
 /// Shows the last lines, and goes on if that is asked for.
-pub(crate) fn logs(conf: &Conf, arguments: &Logs) -> Result<Status, Failure> {
+pub(crate) fn logs(conf: &Conf, arguments: &Logs, json: bool) -> Result<Status, Failure> {
     let root = conf.workers_artifacts_dir();
     let id = newest_id(&root, &arguments.name)?;
-    let mut shown = Shown::new(root.join(&id), arguments.port);
-    let text = shown.begin(arguments.lines);
+    let mut shown = Shown::new(root.join(&id), arguments.port, json);
+    let mut text = shown.begin(arguments.lines);
     if shown.files.is_empty() && !arguments.follow {
         return Err(Failure::new(format!(
             "no worker of {id} has written on this host{}; `ringstorm status {}` shows where its workers are",
             arguments.port.map_or_else(String::new, |port| format!(" for port {port}")),
             arguments.name,
         )));
+    }
+    if !arguments.follow {
+        text.push_str(&shown.rest());
     }
     let mut is_read = output::print_on(&text)?;
     while arguments.follow && is_read {
@@ -65,11 +71,31 @@ pub(crate) fn newest_id(root: &Path, name: &str) -> Result<String, Failure> {
     let named = ids.iter().find(|id| *id == name);
     newest.map(|(_, id)| id).or(named).cloned().ok_or_else(|| {
         Failure::new(format!(
-            "no worker of a topology {name} has run on this host: {} has nothing of it; `ringstorm status {name}` shows \
-             where its workers are",
-            root.display()
+            "no worker of a topology {name} has run on this host: {} has nothing of it{}; `ringstorm status {name}` shows \
+             where its workers are, if there is such a topology",
+            root.display(),
+            others(&ids)
         ))
     })
+}
+
+/// The topologies that do have logs here, in words.
+fn others(ids: &[String]) -> String {
+    let names: BTreeSet<&str> = ids.iter().filter_map(|id| name_of(id)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = names.len().saturating_sub(NAMES_SHOWN);
+    let names: Vec<&str> = names.into_iter().take(NAMES_SHOWN).collect();
+    let more = if more > 0 { format!(" and of {more} more") } else { String::new() };
+    format!(", but of {}{more}", names.join(", "))
+}
+
+/// The name of the topology that has this id.
+fn name_of(id: &str) -> Option<&str> {
+    let (rest, second) = id.rsplit_once('-')?;
+    let (name, number) = rest.rsplit_once('-')?;
+    (number.parse::<u64>().is_ok() && second.parse::<u64>().is_ok()).then_some(name)
 }
 
 /// The second and the number of an id, if it is one of this name.
@@ -85,6 +111,10 @@ struct Shown {
     files: BTreeMap<u16, Followed>,
     /// Whose lines were shown last, so that a head is shown only when that changes.
     last: Option<u16>,
+    /// For programs: one object for each line.
+    json: bool,
+    /// The beginnings of lines whose end was not written yet, for programs.
+    begun: BTreeMap<u16, Vec<u8>>,
 }
 
 struct Followed {
@@ -94,8 +124,8 @@ struct Followed {
 }
 
 impl Shown {
-    fn new(folder: PathBuf, port: Option<u16>) -> Self {
-        Self { folder, port, files: BTreeMap::new(), last: None }
+    fn new(folder: PathBuf, port: Option<u16>, json: bool) -> Self {
+        Self { folder, port, files: BTreeMap::new(), last: None, json, begun: BTreeMap::new() }
     }
 
     fn path(&self, port: u16) -> PathBuf {
@@ -147,8 +177,23 @@ impl Shown {
         text
     }
 
+    /// Lines that were begun and have no end yet.
+    fn rest(&mut self) -> String {
+        let begun = std::mem::take(&mut self.begun);
+        begun.iter().filter(|(_, line)| !line.is_empty()).map(|(port, line)| line_json(*port, line)).collect()
+    }
+
     fn append(&mut self, text: &mut String, port: u16, bytes: &[u8]) {
         if bytes.is_empty() {
+            return;
+        }
+        if self.json {
+            let begun = self.begun.entry(port).or_default();
+            begun.extend_from_slice(bytes);
+            let end = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let left = begun.split_off(end.max(begun.len().saturating_sub(TAIL_BYTES_MAX as usize)));
+            let whole = std::mem::replace(begun, left);
+            whole.split_inclusive(|byte| *byte == b'\n').for_each(|line| text.push_str(&line_json(port, line)));
             return;
         }
         if self.last != Some(port) {
@@ -201,6 +246,12 @@ impl Followed {
         }
         Ok(())
     }
+}
+
+/// A line for programs.
+fn line_json(port: u16, line: &[u8]) -> String {
+    let line = String::from_utf8_lossy(line);
+    format!("{}\n", json!({ "port": port, "line": line.trim_end_matches('\n') }))
 }
 
 /// Lines of workers as text; codes for a terminal are shown and not sent.

@@ -2,20 +2,21 @@
 //! host.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use ringstorm_conf::Conf;
-use ringstorm_records::nimbus::GetTopologyPageInfo;
+use ringstorm_records::nimbus::{GetTopologyInfoByNameWithOpts, GetTopologyPageInfo};
 use ringstorm_records::records::{
-    ComponentAggregateStats, ErrorInfo, SpecificAggregateStats, TopologyPageInfo, TopologySummary,
+    ComponentAggregateStats, ErrorInfo, GetInfoOptions, NumErrorsChoice, SpecificAggregateStats, TopologyPageInfo,
+    TopologySummary,
 };
 use ringstorm_records::render;
 use ringstorm_supervisor_daemon::history::{self, Entry, What};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::errors::{self, now_secs};
-use crate::asking::{ask, topology};
+use super::supervisor_folders;
+use crate::asking::{ask_once, topology};
 use crate::failure::{Failure, Status};
 use crate::output;
 use crate::table::Side::{Left, Right};
@@ -34,38 +35,93 @@ pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Fail
         window: Some(ALL_TIME.into()),
         is_include_sys: Some(false),
     };
-    let page = ask(conf, &method)?;
     let events = events_here(&conf.local_dir(), &summary.id);
     let now = now_secs();
-    if json {
-        let mut value = render::record(&page);
-        if let Value::Object(members) = &mut value {
-            // Of no use to whoever looks at figures, and long.
-            members.remove("topology_conf");
-            members.insert("assigned_tasks".into(), summary.num_tasks.into());
-            members.insert("assigned_workers".into(), summary.num_workers.into());
-            members.insert("workers_history".into(), serde_json::to_value(&events).unwrap_or_else(|_| json!([])));
+    let page = match ask_once(conf, &method) {
+        Ok(page) => page,
+        Err(failure) => {
+            let known = page_of(&summary);
+            if json {
+                output::print_json(&json_of(&known, &summary, &events, &[]))?;
+            } else {
+                output::print(&text(&known, &summary, &[], &events, now))?;
+            }
+            return Err(Failure { text: format!("nothing more is known of {name}: {}", failure.text), ..failure });
         }
-        output::print_json(&value)?;
+    };
+    let errors = newest_errors(conf, name, &page);
+    if json {
+        output::print_json(&json_of(&page, &summary, &events, &errors))?;
     } else {
-        output::print(&text(&page, &summary, &events, now))?;
+        output::print(&text(&page, &summary, &errors, &events, now))?;
     }
     Ok(Status::Done)
 }
 
+/// What the list says of a topology whose page cannot be had.
+fn page_of(summary: &TopologySummary) -> TopologyPageInfo {
+    TopologyPageInfo {
+        id: summary.id.clone(),
+        name: Some(summary.name.clone()),
+        status: Some(summary.status.clone()),
+        uptime_secs: Some(summary.uptime_secs),
+        owner: summary.owner.clone(),
+        replication_count: summary.replication_count,
+        sched_status: summary.sched_status.clone(),
+        ..TopologyPageInfo::default()
+    }
+}
+
+/// The newest error of each component, of those as well that have not beaten, which are on no page: their workers may be
+/// what does not start.
+fn newest_errors(conf: &Conf, name: &str, page: &TopologyPageInfo) -> Vec<(String, ErrorInfo)> {
+    let options = GetInfoOptions { num_err_choice: Some(NumErrorsChoice::One) };
+    let method = GetTopologyInfoByNameWithOpts { name: Some(name.to_owned()), options: Some(options) };
+    match ask_once(conf, &method) {
+        Ok(info) => info.errors.into_iter().filter_map(|(of, errors)| Some((of, errors.into_iter().next()?))).collect(),
+        Err(_) => {
+            let all = page.id_to_spout_agg_stats.iter().chain(&page.id_to_bolt_agg_stats).flatten();
+            all.filter_map(|(component, stats)| Some((component.clone(), stats.last_error.clone()?))).collect()
+        }
+    }
+}
+
+fn json_of(
+    page: &TopologyPageInfo,
+    summary: &TopologySummary,
+    events: &[Entry],
+    errors: &[(String, ErrorInfo)],
+) -> Value {
+    let mut value = render::record(page);
+    if let Value::Object(members) = &mut value {
+        // Of no use to whoever looks at figures, and long.
+        members.remove("topology_conf");
+        members.insert("assigned_tasks".into(), summary.num_tasks.into());
+        members.insert("assigned_workers".into(), summary.num_workers.into());
+        members.insert("workers_history".into(), serde_json::to_value(events).unwrap_or_else(|_| json!([])));
+        let errors: Map<String, Value> = errors.iter().map(|(of, error)| (of.clone(), render::record(error))).collect();
+        members.insert("errors".into(), errors.into());
+    }
+    value
+}
+
 /// What became of workers of a topology on this host: of its supervisor, or of those that `dev` has below its folder.
 fn events_here(local_dir: &Path, topology: &str) -> Vec<Entry> {
-    let folders = fs::read_dir(local_dir).into_iter().flatten().flatten();
-    let of_dev = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with("supervisor-"));
-    let mut events = history::read(local_dir);
-    events.extend(of_dev.flat_map(|entry| history::read(&entry.path())));
+    let mut events: Vec<Entry> =
+        supervisor_folders(local_dir).iter().flat_map(|folder| history::read(folder)).collect();
     events.retain(|event| event.topology == topology);
     events.sort_by_key(|event| event.time_ms);
     events
 }
 
 /// For people.
-pub(crate) fn text(page: &TopologyPageInfo, summary: &TopologySummary, events: &[Entry], now_secs: i64) -> String {
+pub(crate) fn text(
+    page: &TopologyPageInfo,
+    summary: &TopologySummary,
+    errors: &[(String, ErrorInfo)],
+    events: &[Entry],
+    now_secs: i64,
+) -> String {
     let name = one_line(page.name.as_deref().unwrap_or(&page.id));
     let known = |value: &Option<String>| one_line(value.as_deref().unwrap_or("-"));
     let mut text = format!(
@@ -85,7 +141,7 @@ pub(crate) fn text(page: &TopologyPageInfo, summary: &TopologySummary, events: &
         text.push_str(&format!("placing: {}\n", one_line(words)));
     }
     for part in
-        [windows(page), components(page), workers(page), newest_errors(page, now_secs), history_text(events, now_secs)]
+        [windows(page), components(page), workers(page), errors_text(errors, now_secs), history_text(events, now_secs)]
     {
         if !part.is_empty() {
             text.push('\n');
@@ -190,10 +246,8 @@ fn workers(page: &TopologyPageInfo) -> String {
     if table.is_empty() { "No workers.\n".to_owned() } else { table.text() }
 }
 
-fn newest_errors(page: &TopologyPageInfo, now_secs: i64) -> String {
-    let all = page.id_to_spout_agg_stats.iter().chain(&page.id_to_bolt_agg_stats).flatten();
-    let errors: Vec<(&String, &ErrorInfo)> =
-        all.filter_map(|(component, stats)| Some((component, stats.last_error.as_ref()?))).collect();
+fn errors_text(errors: &[(String, ErrorInfo)], now_secs: i64) -> String {
+    let errors: Vec<(&String, &ErrorInfo)> = errors.iter().map(|(component, error)| (component, error)).collect();
     if errors.is_empty() { String::new() } else { errors::table(&errors, now_secs) }
 }
 

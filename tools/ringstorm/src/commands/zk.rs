@@ -17,6 +17,7 @@ use ringstorm_store::store::{Event, SessionEvent, SessionId};
 use ringstorm_zookeeper::ZooKeeperStore;
 use serde_json::{Map, Value, json};
 
+use crate::asking::patiently;
 use crate::command_line::Zk;
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -42,7 +43,9 @@ pub(crate) fn zk(conf: &Conf, command: &Zk, json: bool) -> Result<Status, Failur
             let (data, version) = tree.get(&path)?;
             let shown = decoded(&root, &path, &data, *secrets);
             if json {
-                output::print_json(&json!({ "path": path.as_str(), "version": version, "value": shown.value }))?;
+                output::print_json(
+                    &json!({ "path": path.as_str(), "version": version, "value": shown.value, "note": shown.remark }),
+                )?;
             } else {
                 output::print(&shown.text())?;
             }
@@ -61,7 +64,7 @@ pub(crate) fn whole_path(root: &Root, path: &str) -> Result<ZnodePath, Failure> 
         absolute if absolute.starts_with('/') => absolute.to_owned(),
         below => format!("{above}/{below}"),
     };
-    ZnodePath::new(&whole).map_err(|error| Failure::new(format!("{path:?} is no path: {error}")))
+    ZnodePath::new(&whole).map_err(|error| Failure::usage(format!("{path:?} is no path: {error}")))
 }
 
 /// A session, for as long as a command takes.
@@ -83,7 +86,8 @@ impl Tree {
                  storm.zookeeper.port"
             ))
         };
-        match control.opened(OPEN_LIMIT) {
+        let tried = format!("no session yet with ZooKeeper at {servers}, which is waited for up to {OPEN_LIMIT:?}");
+        match patiently(tried, || control.opened(OPEN_LIMIT)) {
             Ok(session) => Ok(Self { control, session }),
             Err(stuck) => {
                 let mut why = stuck.to_string();
@@ -187,6 +191,10 @@ impl Decoded {
 
 /// Decodes what a node holds. Secrets are shown only to who asks for them.
 pub(crate) fn decoded(root: &Root, path: &ZnodePath, data: &[u8], secrets: bool) -> Decoded {
+    if data.is_empty() {
+        let remark = "it holds no data; `ringstorm zk tree` shows what lies below it".to_owned();
+        return Decoded { value: Value::Null, remark: Some(remark) };
+    }
     let Some(node) = root.node(path.as_str()) else {
         return Decoded { value: raw(data), remark: Some("this is none of Storm's nodes; its bytes are shown".into()) };
     };

@@ -48,7 +48,8 @@ pub(super) struct Plan {
 
 /// A server that is given as `HOST:PORT`, or as `HOST` with ZooKeeper's own port.
 pub(super) fn server(text: &str) -> Result<(String, u16), Failure> {
-    let wrong = || Failure::new(format!("{text:?} is no server of ZooKeeper; give HOST:PORT, such as localhost:2181"));
+    let wrong =
+        || Failure::usage(format!("{text:?} is no server of ZooKeeper; give HOST:PORT, such as localhost:2181"));
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong)?),
         None => (text, ZOOKEEPER_PORT),
@@ -139,7 +140,7 @@ impl Plan {
     pub(super) fn write(&self, settings: &[String]) -> Result<(), Failure> {
         let mut common = self.common();
         for setting in settings {
-            common.push(Config::parse_setting(setting).map_err(|error| Failure::new(error.to_string()))?);
+            common.push(Config::parse_setting(setting).map_err(|error| Failure::usage(error.to_string()))?);
         }
         let local = |path: &Path| ("storm.local.dir".to_owned(), Value::from(path.to_string_lossy().into_owned()));
         make_folder(&self.logs())?;

@@ -31,8 +31,22 @@ fn a_value_of_this_host_is_shown_as_storm_shows_it() {
         terminal.gets(&["localconfvalue", "supervisor.slots.ports"]),
         "supervisor.slots.ports: [6700,6701,6702,6703]\n"
     );
-    assert_eq!(terminal.gets(&["localconfvalue", "no.such.key"]), "no.such.key: null\n");
-    assert_eq!(terminal.gets(&["localconfvalue", "a.b", "--json"]), "{\"key\":\"a.b\",\"value\":null}\n");
+    // Known, and not set.
+    let unset = "topology.max.spout.pending";
+    assert_eq!(terminal.gets(&["localconfvalue", unset]), format!("{unset}: null\n"));
+    assert_eq!(
+        terminal.gets(&["localconfvalue", unset, "--json"]),
+        format!("{{\"key\":\"{unset}\",\"value\":null}}\n")
+    );
+    let (code, said) = terminal.fails(&["localconfvalue", "no.such.key"]);
+    assert_eq!(
+        (code, said.contains("no.such.key is not a key that is known, and nobody has set it")),
+        (1, true),
+        "{said}"
+    );
+    assert!(
+        terminal.fails(&["localconfvalue", "nimbus.thirft.port"]).1.contains("did you mean \"nimbus.thrift.port\"?")
+    );
 }
 
 #[test]
@@ -54,6 +68,9 @@ fn the_version_is_shown() {
     let terminal = Terminal::alone();
     assert!(terminal.gets(&["version"]).contains("Apache Storm 2.8.2"));
     assert!(terminal.gets(&["version", "--json"]).starts_with("{\"version\":\"2.8.2-ringstorm."));
+    for option in ["--version", "-V"] {
+        assert!(terminal.gets(&[option]).starts_with("ringstorm 2.8.2-ringstorm."));
+    }
 }
 
 #[test]
@@ -62,8 +79,11 @@ fn logs_of_this_host_are_shown() {
     terminal.write("logs/workers-artifacts/words-1-100/6700/worker.log", "one\ntwo\n");
     let shown = terminal.gets(&["logs", "words", "-n", "1"]);
     assert!(shown.ends_with("words-1-100/6700/worker.log <==\ntwo\n"), "{shown}");
+    let lines = "{\"port\":6700,\"line\":\"one\"}\n{\"port\":6700,\"line\":\"two\"}\n";
+    assert_eq!(terminal.gets(&["logs", "words", "--json"]), lines);
     let (code, said) = terminal.fails(&["logs", "nobody"]);
     assert_eq!((code, said.contains("no worker of a topology nobody has run on this host")), (1, true), "{said}");
+    assert!(said.contains("has nothing of it, but of words;"), "{said}");
 }
 
 #[test]
@@ -71,4 +91,14 @@ fn a_supervisor_that_does_not_run_cannot_be_told() {
     let (code, said) = Terminal::alone().fails(&["supervisor", "out-of-service"]);
     assert_eq!((code, said.contains("look whether it runs")), (1, true), "{said}");
     assert!(Terminal::alone().gets(&["kill_workers"]).starts_with("no worker runs below "));
+    // The folder of a `dev` has several.
+    let terminal = Terminal::alone();
+    terminal.write("dev/supervisor-1/history", "");
+    terminal.write("dev/supervisor-2/history", "");
+    let (code, said) = terminal.fails(&["-c", "storm.local.dir=dev", "supervisor", "out-of-service"]);
+    let command = format!(
+        "ringstorm --config {}.yaml supervisor out-of-service",
+        terminal.folder().join("dev/supervisor-2").display()
+    );
+    assert_eq!((code, said.contains(&command)), (1, true), "{said}");
 }

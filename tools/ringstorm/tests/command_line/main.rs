@@ -29,9 +29,14 @@ impl Terminal {
         Self { folder: TempDir::new().unwrap(), port: nimbus.port() }
     }
 
+    /// With whoever listens at a port of this machine to talk to.
+    pub(crate) fn to(port: u16) -> Self {
+        Self { folder: TempDir::new().unwrap(), port }
+    }
+
     /// With nobody to talk to.
     pub(crate) fn alone() -> Self {
-        Self { folder: TempDir::new().unwrap(), port: 1 }
+        Self::to(1)
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -58,6 +58,12 @@ impl Script {
         self
     }
 
+    /// A message, with any sequence number, that is answered to a method.
+    pub(crate) fn answer_with<M: Method>(mut self, message: &[u8]) -> Self {
+        self.0.insert(M::NAME.to_owned(), split(message));
+        self
+    }
+
     /// A call of this method is its end.
     pub(crate) fn dies_at<M: Method>(mut self) -> Self {
         self.0.remove(M::NAME);

@@ -23,16 +23,15 @@ fn topologies_are_changed_and_it_is_said() {
     let terminal = Terminal::at(&nimbus);
     assert_eq!(terminal.gets(&["activate", "words"]), "words is active\n");
     assert_eq!(terminal.gets(&["deactivate", "words"]), "words is inactive\n");
-    assert_eq!(terminal.gets(&["kill", "words", "-w", "5"]), "words is killed: it ends after its wait\n");
+    assert_eq!(terminal.gets(&["kill", "words", "-w", "5"]), "words is killed: it ends after its wait of 5 s\n");
+    // As its configuration says.
+    assert_eq!(terminal.gets(&["kill", "words"]), "words is killed: it ends after its wait of 30 s\n");
     let wait = nimbus.heard().iter().find_map(|call| match call {
         NimbusCall::KillTopologyWithOpts(kill) => kill.options.as_ref().and_then(|options| options.wait_secs),
         _ => None,
     });
     assert_eq!(wait, Some(5));
-    assert_eq!(
-        terminal.gets(&["kill", "words", "--json"]),
-        "{\"name\":\"words\",\"result\":\"killed\",\"isFound\":false}\n"
-    );
+    assert_eq!(terminal.gets(&["kill", "words", "--json"]), "{\"name\":\"words\",\"result\":\"killed\"}\n");
     assert_eq!(terminal.gets(&["set_log_level", "words", "-l", "ROOT=DEBUG:30"]), "the levels of words are set\n");
 }
 
@@ -110,8 +109,78 @@ fn a_wrong_command_line_is_refused_with_what_to_write() {
         assert_eq!(code, 2, "{words:?}: {text}");
         assert!(text.contains(wanted), "{words:?}: {text}");
     }
-    let (code, text) = terminal.fails(&["rebalance", "words", "-t", "[1]"]);
-    assert_eq!((code, text.contains("--topology-conf is no JSON object")), (1, true), "{text}");
+}
+
+#[test]
+fn what_is_found_wrong_late_is_a_wrong_command_line_too() {
+    let nimbus = willing();
+    let terminal = Terminal::at(&nimbus);
+    for (words, wanted) in [
+        (&["rebalance", "words", "-t", "[1]"][..], "--topology-conf is no JSON object"),
+        (&["rebalance", "words", "-r", "{\"a\": 1}"], "--resources names no amounts"),
+        (
+            &["rebalance", "words", "-t", "{\"topology.max.spout.pendin\": 1}"],
+            "did you mean \"topology.max.spout.pending\"?",
+        ),
+        (&["rebalance", "words", "-t", "{\"topology.max.spout.pending\": \"many\"}"], "topology.max.spout.pending"),
+        (&["rebalance", "words", "-c", "topology.debgu2=true"], "did you mean \"topology.debug\"?"),
+        (&["rebalance", "words", "-c", "topology.max.spout.pending=many"], "topology.max.spout.pending is \"many\""),
+        (&["list", "-c", "nonsense"], "it holds no '='"),
+        (&["list", "-c", "nimbus.thrift.port=high"], "nimbus.thrift.port is \"high\""),
+        (&["list", "-c", "storm.zookeeper.port=99999"], "storm.zookeeper.port"),
+        (&["set_log_level", "words", "-l", "ROOT"], "give LOGGER=LEVEL"),
+        (&["set_log_level", "words"], "no level is given"),
+        (&["zk", "get", "a//b"], "is no path"),
+        (&["dev", "--zookeeper", "a,b"], "give HOST:PORT"),
+        (&["dev", "-c", "nonsense"], "it holds no '='"),
+        (&["dev", "-c", "nimbus.monitor.freq.secs=soon"], "nimbus.monitor.freq.secs is \"soon\""),
+        (&["local", "--local-ttl", "0", "topology"], "give a whole number from 1"),
+        (&["local", "topology", "own", "--local-ttl", "5"], "--local-ttl stands before"),
+        (&["jar", "words.jar", "org.example.WordCount", "words"], "without the class"),
+    ] {
+        let (code, text) = terminal.fails(words);
+        assert_eq!(code, 2, "{words:?}: {text}");
+        assert!(text.contains(wanted), "{words:?}: {text}");
+    }
+    assert_eq!(nimbus.heard(), [], "nothing of that was asked for");
+    // What lies on the host is no matter of the command line.
+    terminal.write(".storm/storm.yaml", "nimbus.thrift.port: high\n");
+    assert_eq!(terminal.fails(&["list"]).0, 1);
+}
+
+#[test]
+fn errors_are_one_object_for_programs() {
+    let terminal = Terminal::alone();
+    for (words, exit_code, wanted) in [
+        (&["list"][..], 1, "look at nimbus.seeds"),
+        (&["kill", "words"], 1, "nothing was done"),
+        (&["lists"], 2, "unrecognized subcommand"),
+        (&["ui"], 2, "there is no web interface"),
+        (&["list", "-c", "nonsense"], 2, "it holds no '='"),
+        (&["localconfvalue", "nimbus.seed"], 1, "did you mean \"nimbus.seeds\"?"),
+        (&["logs", "words"], 1, "no worker has run on this host"),
+        (&["supervisor", "out-of-service"], 1, "cannot be told"),
+    ] {
+        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        let (code, said) = terminal.fails(&words);
+        let error: serde_json::Value =
+            serde_json::from_str(&said).unwrap_or_else(|error| panic!("{words:?}: {error}: {said}"));
+        assert_eq!((code, error["exitCode"].as_i64()), (exit_code, Some(exit_code.into())), "{words:?}: {said}");
+        assert!(error["error"].as_str().unwrap().contains(wanted), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_submission_is_told_to_programs_in_json() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let terminal = Terminal::alone();
+    let script = "#!/bin/sh\nif [ \"$2\" = words ]; then echo words-1-7; else echo \"error: $2 $3\" >&2; exit 1; fi\n";
+    let path = terminal.write("topology", script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let wanted = "{\"name\":\"words\",\"result\":\"submitted\",\"id\":\"words-1-7\"}\n";
+    assert_eq!(terminal.gets(&["--json", "submit", "topology", "words"]), wanted);
+    let (code, said) = terminal.fails(&["--json", "submit", "topology", "other"]);
+    assert_eq!((code, said.as_str()), (1, "{\"error\":\"other --quiet\",\"exitCode\":1}\n"));
 }
 
 #[test]

@@ -1,11 +1,16 @@
 //! What is shown of a cluster: tables for people, JSON for programs.
 
-use ringstorm_records::nimbus::{GetTopologyInfoByNameWithOpts, GetTopologySummaries};
-use ringstorm_records::records::NotAliveException;
+use std::net::TcpListener;
+
+use ringstorm_records::nimbus::{
+    GetClusterInfo, GetTopologyInfoByNameWithOpts, GetTopologyPageInfo, GetTopologySummaryByName, failure,
+};
+use ringstorm_records::records::{ClusterSummary, NotAliveException, TopologySummary};
+use ringstorm_records::thrift::message::ApplicationExceptionKind;
 use serde_json::{Value, json};
 
 use crate::nimbus::Script;
-use crate::{Terminal, is_golden};
+use crate::{Terminal, is_golden, text};
 
 fn recorded() -> Script {
     Script::recorded("14-read-methods.thrift.jsonl")
@@ -26,10 +31,41 @@ fn topologies_are_listed() {
     is_golden("list.txt", &terminal.gets(&["list"]));
     let list = json_of(&terminal, &["list"]);
     assert_eq!((&list["topologies"][0]["name"], &list["topologies"][0]["status"]), (&json!("words"), &json!("ACTIVE")));
-    let empty = recorded().answer::<GetTopologySummaries>(&Ok(Vec::new())).start();
+    let empty = recorded().answer::<GetClusterInfo>(&Ok(ClusterSummary::default())).start();
     let terminal = Terminal::at(&empty);
     assert_eq!(terminal.gets(&["list"]), "No topologies running.\n");
-    assert_eq!(json_of(&terminal, &["list"]), json!({ "topologies": [] }));
+    assert_eq!(json_of(&terminal, &["list"]), json!({ "topologies": [], "unreadable": {} }));
+}
+
+#[test]
+fn what_a_list_does_not_show_is_remarked_beside_it() {
+    let poor = TopologySummary {
+        name: "poor".into(),
+        sched_status: Some("0 of 5 tasks are placed: no slot is free".into()),
+        ..Default::default()
+    };
+    let unreadable = Some([("words-1-7".to_owned(), "it is damaged".to_owned())].into());
+    let cluster = ClusterSummary { topologies: vec![poor], unreadable, ..Default::default() };
+    let nimbus = recorded().answer::<GetClusterInfo>(&Ok(cluster)).start();
+    let terminal = Terminal::at(&nimbus);
+    let output = terminal.types(&["list", "--json"]);
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list["unreadable"], json!({ "words-1-7": "it is damaged" }));
+    assert_eq!(list["topologies"][0]["sched_status"], json!("0 of 5 tasks are placed: no slot is free"));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("note: the topology words-1-7 is there and cannot be read"), "{said}");
+    assert!(said.contains("\nnote: poor: 0 of 5 tasks are placed"), "{said}");
+    assert!(text(&terminal.types(&["cluster"]).stderr).starts_with("note: the topology words-1-7"));
+}
+
+#[test]
+fn a_topology_without_a_page_is_shown_as_far_as_it_is_known() {
+    let failed = failure("getTopologyPageInfo", 0, ApplicationExceptionKind::InternalError, "it is damaged".into());
+    let nimbus = recorded().answer_with::<GetTopologyPageInfo>(&failed).start();
+    let output = Terminal::at(&nimbus).types(&["status", "words"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).starts_with("words  ACTIVE"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).starts_with("error: nothing more is known of words: "), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -58,7 +94,9 @@ fn a_topology_is_shown_with_its_figures() {
     assert_eq!(status["name"], json!("words"));
     assert_eq!(status["topology_conf"], Value::Null);
     assert_eq!(status["workers_history"], json!([]));
-    let (code, text) = terminal.fails(&["status", "nobody"]);
+    let exception = NotAliveException { msg: "nobody is not alive".into() };
+    let nimbus = recorded().answer::<GetTopologySummaryByName>(&Err(exception.into())).start();
+    let (code, text) = Terminal::at(&nimbus).fails(&["status", "nobody"]);
     assert_eq!(code, 1);
     assert_eq!(text, "error: nobody is not alive; `ringstorm list` shows the topologies that there are\n");
 }
@@ -83,7 +121,7 @@ fn a_value_of_nimbus_is_shown_as_storm_shows_it() {
         terminal.gets(&["remoteconfvalue", "nimbus.thrift.max_buffer_size"]),
         "nimbus.thrift.max_buffer_size: 1048576\n"
     );
-    assert_eq!(terminal.gets(&["remoteconfvalue", "no.such.key"]), "no.such.key: null\n");
+    assert!(terminal.fails(&["remoteconfvalue", "no.such.key"]).1.contains("no.such.key is not a key that is known"));
 }
 
 #[test]
@@ -95,9 +133,36 @@ fn without_a_nimbus_it_is_said_whom_to_look_at() {
     }
 }
 
+/// Takes every connection and says nothing, as a nimbus does that was stopped by SIGSTOP.
+fn silent() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+#[test]
+fn while_it_waits_a_command_says_for_whom_and_how_long() {
+    let nimbus = silent();
+    let address = nimbus.local_addr().unwrap();
+    let terminal = Terminal::to(address.port());
+    for words in [&["list"][..], &["kill", "words"]] {
+        let words = [words, &["-c", "storm.thrift.socket.timeout.ms=2500"]].concat();
+        let (code, said) = terminal.fails(&words);
+        assert_eq!(code, 1, "{words:?}: {said}");
+        let first = said.lines().next().unwrap();
+        assert!(first.starts_with(&format!("note: no answer yet from nimbus {address}; ")), "{words:?}: {said}");
+        assert!(first.contains("2.5 s for an answer") && first.contains("0 more follow"), "{words:?}: {said}");
+    }
+    let words = ["list", "-c", "storm.nimbus.retry.times=1", "-c", "storm.nimbus.retry.interval.millis=1"];
+    let (_, said) = Terminal::alone().fails(&words);
+    let first = said.lines().next().unwrap();
+    assert!(
+        first.starts_with("note: nimbus 127.0.0.1:1 is not reached") && first.ends_with("the 1st of 1 times"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_nimbus_that_hangs_up_costs_one_error() {
-    let nimbus = Script::default().dies_at::<GetTopologySummaries>().start();
+    let nimbus = Script::default().dies_at::<GetClusterInfo>().start();
     let (code, text) = Terminal::at(&nimbus).fails(&["list"]);
     assert_eq!(code, 1, "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");

@@ -5,10 +5,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,15 +17,11 @@ use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Two clusters that look for ports at the same time find the same ones.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
 /// A cluster.
 struct Dev {
     child: Child,
     ready: Value,
     folder: tempfile::TempDir,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl Dev {
@@ -34,7 +31,6 @@ impl Dev {
             eprintln!("SKIPPED: no cluster was brought up: install the package zookeeper");
             return None;
         }
-        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_ringstorm"));
         command.args(["dev", "--json", "--dir"]).arg(folder.path()).args(more);
@@ -42,7 +38,7 @@ impl Dev {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        Some(Self { child, ready, folder, _alone: alone })
+        Some(Self { child, ready, folder })
     }
 
     fn types(&self, words: &[&str]) -> Output {
@@ -68,6 +64,13 @@ impl Dev {
             Some((pid, String::from_utf8_lossy(&words).replace('\0', " ")))
         });
         words.filter(|(_, words)| words.contains(folder)).collect()
+    }
+
+    /// Every port that it has for itself.
+    fn ports(&self) -> BTreeSet<u64> {
+        let of_address = |key: &str| self.ready[key].as_str().unwrap().rsplit_once(':').unwrap().1.parse().unwrap();
+        let slots = self.ready["supervisors"].as_array().unwrap().iter().flat_map(|it| it["ports"].as_array().unwrap());
+        slots.map(|port| port.as_u64().unwrap()).chain(["zookeeper", "nimbus"].map(of_address)).collect()
     }
 
     fn signal(&self, signal: Signal) {
@@ -124,9 +127,52 @@ fn a_cluster_comes_up_mends_itself_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_command_takes_its_cluster_with_it() {
-    let Some(mut dev) = Dev::start_or_skip(&["--supervisors", "1"]) else { return };
+fn a_killed_command_takes_its_cluster_with_it_and_shares_no_port_with_another() {
+    let start = || Dev::start_or_skip(&["--supervisors", "1"]);
+    let (dev, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(start);
+        (start(), other.join().unwrap())
+    });
+    let (Some(mut dev), Some(other)) = (dev, other) else { return };
+    // No worker runs: nobody listens at any slot.
+    assert!(dev.ports().is_disjoint(&other.ports()), "{:?} {:?}", dev.ports(), other.ports());
+    // It is said to be up when work can be placed: a supervisor has been up for so long.
+    let uptime = dev.json(&["cluster"])["supervisors"][0]["uptime_secs"].as_u64();
+    assert!(uptime.is_some_and(|seconds| seconds >= 5), "{uptime:?}");
+    let told = dev.types(&["supervisor", "out-of-service"]);
+    let said = String::from_utf8_lossy(&told.stderr).into_owned();
+    let command =
+        said.lines().find_map(|line| line.trim().strip_prefix("ringstorm ")).unwrap_or_else(|| panic!("{said}"));
+    let as_said = Command::new(env!("CARGO_BIN_EXE_ringstorm")).args(command.split(' ')).status().unwrap();
+    assert!(as_said.success(), "{command}");
+    until("no slot", || dev.json(&["cluster"])["slots"]["all"] == 0);
     dev.signal(Signal::KILL);
     dev.child.wait().unwrap();
     until("the end of all", || dev.processes().is_empty());
+}
+
+#[test]
+fn a_zookeeper_that_is_none_costs_one_error() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nonsense = format!("127.0.0.1:{}", other.local_addr().unwrap().port());
+    let failed = |server: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ringstorm"));
+        command.args(["dev", "--json", "--zookeeper", server]).stdin(Stdio::null()).output().unwrap()
+    };
+    std::thread::scope(|scope| {
+        for server in ["127.0.0.1:1", &nonsense, "no-such-host.invalid"] {
+            scope.spawn(move || {
+                let output = failed(server);
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(1), "{said}");
+                let (before, error) = said.trim().rsplit_once('\n').unwrap_or(("", said.trim()));
+                assert!(before.is_empty() || before.starts_with("note: no session yet"), "{said}");
+                let error: Value = serde_json::from_str(error).unwrap_or_else(|error| panic!("{error}: {said}"));
+                assert!(
+                    error["error"].as_str().unwrap().contains(&format!("there is no ZooKeeper at {server}")),
+                    "{said}"
+                );
+            });
+        }
+    });
 }

@@ -1,8 +1,9 @@
 //! Reads: of the leader, or else of anybody.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use ringstorm_caller::{ReadError, read, refusals};
+use ringstorm_caller::{ReadError, read, read_telling, refusals};
 use ringstorm_nimbus::interface::Refusal;
 use ringstorm_records::nimbus::{
     GetTopologyConf, GetTopologySummaries, GetTopologySummaryByName, NimbusException, failure,
@@ -91,4 +92,28 @@ fn without_anybody_it_is_given_up() {
     let error = read(&settings(vec![nobody(), nobody()]), &GetTopologySummaries {}).unwrap_err();
     assert!(matches!(&error, ReadError::GivenUp(why) if why.contains("is not reached")), "{error}");
     assert_eq!(read(&settings(Vec::new()), &GetTopologySummaries {}), Err(ReadError::NoSeeds));
+}
+
+#[test]
+fn before_each_pause_it_is_told_what_went_wrong_and_what_follows() {
+    let mut told = Vec::new();
+    let given_up = read_telling(&settings(vec![nobody()]), &GetTopologySummaries {}, &mut |line| told.push(line));
+    assert!(matches!(given_up, Err(ReadError::GivenUp(_))), "{given_up:?}");
+    let times = settings(Vec::new()).retry_times;
+    assert_eq!(told.len(), times as usize, "{told:?}");
+    assert!(
+        told[0].contains("is not reached") && told[0].ends_with(&format!("for the 1st of {times} times")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_nimbus_that_says_nothing_is_waited_for_once_before_each_pause() {
+    let silent = Server::start(|_| Does::Waits(Duration::from_secs(60)));
+    let mut settings = settings(vec![silent.address()]);
+    settings.retry_times = 1;
+    settings.timeouts.answer = Duration::from_millis(100);
+    let given_up = read(&settings, &GetTopologySummaries {});
+    assert!(matches!(&given_up, Err(ReadError::GivenUp(why)) if why.contains("no answer came")), "{given_up:?}");
+    assert_eq!(silent.methods(), ["getLeader", "getLeader"]);
 }

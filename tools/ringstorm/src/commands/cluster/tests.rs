@@ -18,7 +18,7 @@ fn cluster(slots: i32, used: i32, topologies: Vec<TopologySummary>) -> ClusterSu
     let supervisor =
         SupervisorSummary { host: "h".into(), num_workers: slots, num_used_workers: used, ..Default::default() };
     let supervisors = if slots > 0 { vec![supervisor] } else { Vec::new() };
-    ClusterSummary { supervisors, topologies, nimbuses: Vec::new() }
+    ClusterSummary { supervisors, topologies, ..Default::default() }
 }
 
 fn reasons(cluster: &ClusterSummary, wanted: i32) -> Vec<(Option<i32>, String)> {
@@ -46,6 +46,19 @@ fn who_lacks_slots_is_named_with_the_reason() {
     let mut said = topology("a", 3);
     said.sched_status = Some("it has 1 of 2 workers".into());
     assert_eq!(reason(&cluster(2, 2, vec![said])).1, "it has 1 of 2 workers");
+}
+
+#[test]
+fn a_supervisor_out_of_service_with_workers_has_no_free_slots_rather_than_fewer_than_none() {
+    let mut both = cluster(4, 1, Vec::new());
+    both.supervisors.push(SupervisorSummary { host: "out".into(), num_used_workers: 1, ..Default::default() });
+    let shown = text(&both, &[]);
+    let of = |host: &str| {
+        let line = shown.lines().find(|line| line.starts_with(host)).unwrap_or_default();
+        line.split_whitespace().skip(1).take(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!([of("h "), of("out")], [["4", "1", "3"], ["0", "1", "0"]], "{shown}");
+    assert_eq!(json_of(&both, &[])["slots"], json!({ "all": 4, "used": 2, "free": 3 }));
 }
 
 #[test]

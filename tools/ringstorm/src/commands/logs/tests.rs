@@ -19,7 +19,7 @@ impl Folder {
     }
 
     fn shown(&self, port: Option<u16>) -> Shown {
-        Shown::new(self.0.path().to_owned(), port)
+        Shown::new(self.0.path().to_owned(), port, false)
     }
 }
 

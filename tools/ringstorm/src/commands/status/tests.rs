@@ -13,7 +13,7 @@ fn page() -> TopologyPageInfo {
 
 #[test]
 fn what_is_not_known_is_a_dash() {
-    let shown = text(&page(), &TopologySummary::default(), &[], 1000);
+    let shown = text(&page(), &TopologySummary::default(), &[], &[], 1000);
     let wanted = "words  ACTIVE  up 0s  owner -\nid words-1-1\n0 workers, 0 executors, 0 of - tasks placed; code on - nimbus\n\n\
                   No workers.\n";
     assert_eq!(shown, wanted);
@@ -27,7 +27,7 @@ fn what_became_of_workers_is_shown_newest_last() {
         entry(990_000, What::Stopped { signal: "SIGTERM".into(), why: "its assignment changed".into() }),
         entry(999_000, What::Ended { how: "ended with code 0".into(), why: "it was asked to".into(), orphans: 2 }),
     ];
-    let shown = text(&page(), &TopologySummary::default(), &events, 1000);
+    let shown = text(&page(), &TopologySummary::default(), &[], &events, 1000);
     let last: Vec<&str> = shown.lines().rev().take(4).collect();
     assert_eq!(last[3], "ON THIS HOST  WHEN       WHAT");
     assert_eq!(last[2], "port 6700     1m 0s ago  started as process 12, for assignment 3");
@@ -46,9 +46,19 @@ fn the_newest_error_of_a_component_is_shown_in_one_line() {
         host: Some("h".into()),
         port: Some(6700),
     };
-    let stats = ComponentAggregateStats { last_error: Some(error), ..Default::default() };
-    let mut page = page();
-    page.id_to_bolt_agg_stats = Some(BTreeMap::from([("split".to_owned(), stats)]));
-    let shown = text(&page, &TopologySummary::default(), &[], 1000);
+    let shown = text(&page(), &TopologySummary::default(), &[("split".to_owned(), error)], &[], 1000);
     assert_eq!(shown.lines().last(), Some("split      10s ago  h:6700  broken"));
+}
+
+#[test]
+fn without_a_page_the_summary_is_shown_with_what_is_missing() {
+    let summary = TopologySummary {
+        id: "words-1-1".into(),
+        name: "words".into(),
+        status: "ACTIVE".into(),
+        sched_status: Some("no nimbus holds its code".into()),
+        ..Default::default()
+    };
+    let shown = text(&page_of(&summary), &summary, &[], &[], 1000);
+    assert!(shown.starts_with("words  ACTIVE") && shown.contains("\nplacing: no nimbus holds its code\n"), "{shown}");
 }
