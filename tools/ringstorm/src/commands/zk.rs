@@ -191,9 +191,12 @@ impl Decoded {
 
 /// Decodes what a node holds. Secrets are shown only to who asks for them.
 pub(crate) fn decoded(root: &Root, path: &ZnodePath, data: &[u8], secrets: bool) -> Decoded {
+    let nothing = || Decoded {
+        value: Value::Null,
+        remark: Some("it holds no data; `ringstorm zk tree` shows what lies below it".into()),
+    };
     if data.is_empty() {
-        let remark = "it holds no data; `ringstorm zk tree` shows what lies below it".to_owned();
-        return Decoded { value: Value::Null, remark: Some(remark) };
+        return nothing();
     }
     let Some(node) = root.node(path.as_str()) else {
         return Decoded { value: raw(data), remark: Some("this is none of Storm's nodes; its bytes are shown".into()) };
@@ -202,6 +205,8 @@ pub(crate) fn decoded(root: &Root, path: &ZnodePath, data: &[u8], secrets: bool)
         return Decoded { value: json!("(hidden)"), remark: Some("it holds secrets; --secrets shows them".into()) };
     }
     match render::node(&node, data) {
+        // Storm's folders hold a byte that says nothing.
+        Ok(Value::Null) => nothing(),
         Ok(value) => Decoded { value, remark: None },
         Err(error) => Decoded {
             value: raw(data),

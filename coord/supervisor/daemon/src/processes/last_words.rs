@@ -14,7 +14,7 @@ const TAIL_BYTES_MAX: u64 = 16 << 10;
 const LINES_MAX: usize = 10;
 /// The longest line that is told, in characters.
 const CHARACTERS_MAX: usize = 500;
-/// How the remarks begin that a panic of Rust ends with, and which say nothing of its reason.
+/// How remarks begin, those of a worker behind the time, which say nothing of a reason: a panic of Rust ends with some.
 const REMARK: &str = "note: ";
 
 /// A log, and where it ended when the worker began.
@@ -66,7 +66,7 @@ impl LogOfWorker {
     /// What is told of an end: a first line with the words that say most, the lines before them, and where all of them are.
     pub(super) fn told(&self, end: &str) -> String {
         let lines = self.lines();
-        let telling = lines.iter().rev().find(|line| !line.starts_with(REMARK)).or(lines.last());
+        let telling = lines.iter().rev().find(|line| !is_remark(line)).or(lines.last());
         let mut text = match telling {
             Some(words) => format!("{end}; its last words: {words}"),
             None => format!("{end}; it said nothing"),
@@ -80,6 +80,10 @@ impl LogOfWorker {
         text.push_str(&format!("all that it said: {}", self.file().display()));
         text
     }
+}
+
+fn is_remark(line: &str) -> bool {
+    line.starts_with(REMARK) || line.split_once(' ').is_some_and(|(_, behind)| behind.starts_with(REMARK))
 }
 
 fn shortened(line: &str) -> String {
@@ -108,6 +112,11 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("of another worker"), "{told}");
+        let lines =
+            "of another worker\n2026-01-01T00:00:00Z error: no such broker\n2026-01-01T00:00:00Z note: it ends\n";
+        fs::write(&file, lines).unwrap();
+        let told = log.told("it ended");
+        assert!(told.starts_with("it ended; its last words: 2026-01-01T00:00:00Z error: no such broker\n"), "{told}");
         // Rotated meanwhile.
         fs::rename(&file, folder.path().join("worker.log.1")).unwrap();
         fs::write(&file, "all new\n").unwrap();

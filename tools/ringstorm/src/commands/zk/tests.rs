@@ -24,8 +24,8 @@ fn what_a_node_holds_is_decoded_and_secrets_are_hidden() {
     assert!(supervisor.remark.unwrap().contains("it is not what lies there"));
     let other = at("/zookeeper", b"\xff", false);
     assert_eq!((other.value, other.remark.is_some()), (json!({ "hex": "ff" }), true));
-    for empty in ["/storm/supervisors", "/zookeeper"] {
-        let shown = at(empty, b"", false);
+    for (empty, data) in [("/storm/supervisors", &b""[..]), ("/zookeeper", b""), ("/storm/storms", b"\x07")] {
+        let shown = at(empty, data, false);
         assert_eq!(shown.value, Value::Null);
         assert!(shown.remark.unwrap().starts_with("it holds no data"), "{empty}");
     }
