@@ -82,6 +82,8 @@ impl SimpleBolt for RollingCount {
         for (word, count) in self.slots.iter().flatten() {
             *totals.entry(word).or_default() += count;
         }
+        // Shown by `ringstorm set_log_level NAME -l rolling_count=DEBUG:60`.
+        ringstorm::log::debug!("{} words in the last {SLOTS} slots", totals.len());
         for (word, count) in totals {
             emitter.emit(&WordCount { word, count });
         }

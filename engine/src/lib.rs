@@ -223,6 +223,10 @@ pub mod __private {
 #[doc(no_inline)]
 pub use clap;
 pub use entry::{NoOptions, main};
+/// What components say by its macros goes to the log of their worker in a cluster, as far as `ringstorm set_log_level` lets
+/// it: by default from `INFO` on.
+#[doc(no_inline)]
+pub use log;
 pub use ringstorm_runtime::*;
 pub use ringstorm_tuple::{
     EncodeError, Field, FieldRef, Fields, Kind, LayoutHash, List, ListRef, ListView, MapRef, Schema, Tuple, TupleField,

@@ -100,7 +100,9 @@ pub fn words(lack: &Lack, room: Room) -> String {
             "its assignment cannot be read: {why}; what runs of it goes on, and nothing of it is \
              moved or started; restore that node, or kill the topology and submit it again"
         ),
-        Lack::Code => "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again".to_owned(),
+        Lack::Code => {
+            "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again".to_owned()
+        }
         Lack::Tasks { placed, wanted } => format!("{placed} of {wanted} tasks are placed: {}", room.why()),
         Lack::Workers { there, wanted } => format!("it has {there} of {wanted} workers: {}", room.why()),
     }

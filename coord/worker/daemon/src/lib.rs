@@ -9,6 +9,7 @@
 //! - `beginning`: the look at the tree that comes before everything: by which numbers of executors the topology is built.
 //! - `figures`: what executors count, as Storm's records.
 //! - `program`: what is done of what the machine wants.
+//! - `levels`, `lines`: what is said in the log, and by whom.
 //! - `slot`, `supervisor`: the port of the slot; the supervisor's socket.
 //!
 //! Invariants: the port is bound before anything else, so that a slot that cannot be used is told at once. What runs goes
@@ -23,7 +24,8 @@ mod beginning;
 pub mod exit;
 mod figures;
 pub mod launch;
-mod log;
+mod levels;
+mod lines;
 mod program;
 mod slot;
 mod supervisor;
@@ -39,7 +41,7 @@ pub fn run(launch: &Launch, build: impl FnOnce(&Config) -> Result<BuiltTopology,
     match program::run(launch, build) {
         Ok(exit) => exit,
         Err(text) => {
-            log::line(&format!("error: {text}"));
+            lines::error(&text);
             WorkerExit::Failed
         }
     }

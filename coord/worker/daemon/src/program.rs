@@ -30,9 +30,9 @@ use signal_hook::iterator::Signals;
 use crate::beginning::{Beginning, Told, Wanted};
 use crate::exit::WorkerExit;
 use crate::launch::Known;
-use crate::log;
 use crate::slot;
 use crate::supervisor::Supervisor;
+use crate::{levels, lines};
 use cores::Cores;
 
 /// How often the supervisor hears that the process lives (Storm's `worker.heartbeat.frequency.secs`).
@@ -102,7 +102,7 @@ pub(crate) fn run(
         Ok(listener) => listener,
         Err(slot::Unusable { kind, why }) => {
             supervisor.cannot_use_slot(kind, &why);
-            log::line(&format!("error: {why}"));
+            lines::error(&why);
             return Ok(WorkerExit::Slot);
         }
     };
@@ -111,6 +111,9 @@ pub(crate) fn run(
     watch_signals(words.clone())
         .map_err(|error| format!("signals cannot be watched: {error}; raise the limits of processes and open files"))?;
     let topology = build(&known.config)?;
+    if !levels::install() {
+        lines::note("the topology has a logger of its own: set_log_level does not reach what it says");
+    }
     let notify = words.clone();
     let store = ZooKeeperStore::open(known.zookeeper.clone(), move || drop(notify.send(Word::Store)))
         .map_err(|error| format!("the thread that talks with ZooKeeper cannot be started: {error}; raise the limit"))?;
@@ -129,8 +132,8 @@ pub(crate) fn run(
         failure: None,
         next_beat: Moment::default(),
     };
-    log::line(&format!(
-        "note: this is incarnation {} of the worker of {} at port {}",
+    lines::note(&format!(
+        "this is incarnation {} of the worker of {} at port {}",
         launch.incarnation, launch.topology, launch.port
     ));
     program.lead(&mut runner, &inbox);
@@ -219,12 +222,12 @@ impl Program {
                 return ControlFlow::Continue(());
             }
             Wanted::Gone => {
-                log::line("note: this worker ends: the topology is gone");
+                lines::note("this worker ends: the topology is gone");
                 self.ending = Some(Ending { why: StopReason::NoAssignment, since: now.moment });
                 return ControlFlow::Break(());
             }
             Wanted::Note(line) => {
-                log::line(&format!("note: {line}"));
+                lines::note(&line);
                 return ControlFlow::Continue(());
             }
             Wanted::Worker(effect) => effect,
@@ -247,9 +250,11 @@ impl Program {
                 self.cores.order(WorkerOrder::Renew { worker: lowest.worker, incarnation: lowest.incarnation });
             }
             WorkerEffect::Stop { why } => self.stop(now, why),
-            WorkerEffect::Note(line) => log::line(&line),
-            // Components in Rust have no loggers whose levels could be set.
-            WorkerEffect::SetLogLevels(_) => {}
+            WorkerEffect::Note(line) => lines::note(&line),
+            WorkerEffect::SetLogLevels(levels) => {
+                levels::set(&levels);
+                lines::note("the levels of loggers are set anew");
+            }
             // The thread that shakes hands has judged by the same rules.
             WorkerEffect::Accept { .. } | WorkerEffect::Refuse { .. } => {}
             // It was sorted out before.
@@ -259,7 +264,7 @@ impl Program {
     }
 
     fn stop(&mut self, now: Now, why: StopReason) {
-        log::line(&format!("note: this worker ends: {why}"));
+        lines::note(&format!("this worker ends: {why}"));
         if let StopReason::Superseded { newest } = why {
             self.supervisor.stale(newest);
         }
@@ -295,7 +300,7 @@ impl Program {
     }
 
     fn fail(&mut self, now: Now, why: String) {
-        log::line(&format!("error: {why}"));
+        lines::error(&why);
         self.failure.get_or_insert((why, now.moment));
     }
 

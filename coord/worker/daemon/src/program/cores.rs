@@ -17,7 +17,7 @@ use ringstorm_worker::{CoresEvent, Peer, PeerEvent, WorkerInput};
 
 use super::Word;
 use crate::figures::Figures;
-use crate::log;
+use crate::lines;
 
 /// A core that has ended a turn so long ago is not one that goes on. Turns are looked at once a second.
 const STANDS_STILL: Duration = Duration::from_secs(3);
@@ -82,7 +82,7 @@ impl Cores {
         let (words, over) = (self.words.clone(), self.words.clone());
         let report = move |report| match report {
             // As many as there are tuples: nobody else is to wait behind them.
-            WorkerReport::Debug(line) => log::line(&format!("debug: {line}")),
+            WorkerReport::Debug(line) => lines::line(&format!("debug: {line}")),
             report => drop(words.send(Word::Cores(report))),
         };
         let run = move || drop(over.send(Word::Over(run_commanded_worker(start, ordered, report))));
@@ -115,7 +115,7 @@ impl Cores {
                 CoresEvent::Started
             }
             WorkerReport::Ready => {
-                log::line("note: every task and every connection is ready");
+                lines::note("every task and every connection is ready");
                 CoresEvent::Ready
             }
             WorkerReport::Progress(turns) => {
@@ -142,15 +142,15 @@ impl Cores {
                 return Some(WorkerInput::Peer(PeerEvent::RefusedAsStale { newest }));
             }
             WorkerReport::MoreErrors(count) => {
-                log::line(&format!("error: {count} more, whose texts were not kept"));
+                lines::error(&format!("{count} more, whose texts were not kept"));
                 return None;
             }
             WorkerReport::Note(text) => {
-                log::line(&format!("note: {text}"));
+                lines::note(&text);
                 return None;
             }
             WorkerReport::Debug(line) => {
-                log::line(&format!("debug: {line}"));
+                lines::line(&format!("debug: {line}"));
                 return None;
             }
         };
