@@ -66,7 +66,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// By what supervisors offer and assignments use.
+    /// By what supervisors offer, and what assignments or workers use: one that runs for an assignment that cannot be read
+    /// has its slot all the same.
     pub fn of<'a>(
         supervisors: &BTreeMap<NodeName, SupervisorInfo>,
         assignments: impl IntoIterator<Item = &'a Assignment>,
@@ -78,6 +79,9 @@ impl Room {
         let offered = supervisors
             .iter()
             .flat_map(|(id, info)| info.meta.iter().flatten().map(move |port| (id.as_str().to_owned(), *port)));
+        for (id, info) in supervisors {
+            used.extend(info.used_ports.iter().flatten().map(|port| (id.as_str().to_owned(), *port)));
+        }
         let free_slots = offered.filter(|slot| !used.contains(slot)).count();
         Self { supervisors: supervisors.len(), free_slots }
     }

@@ -214,6 +214,10 @@ fn who_lacks_something_is_told_what_and_nobody_else_is() {
     let info = SupervisorInfo { meta: Some(vec![6700]), ..SupervisorInfo::default() };
     world.put(&Node::Supervisor { supervisor: name("supervisor") }, &info);
     assert!(said(&mut world).unwrap().contains("its log says why if that lasts"));
+    // A worker still runs there.
+    let info = SupervisorInfo { used_ports: Some(vec![6700]), ..info };
+    world.put(&Node::Supervisor { supervisor: name("supervisor") }, &info);
+    assert!(said(&mut world).unwrap().contains("no slot is free"));
     world.remove(&Node::Supervisor { supervisor: name("supervisor") });
     assert!(said(&mut world).unwrap().contains("there is no supervisor"));
     let holder = BlobHolder { nimbus: NimbusAddress::new("host", 6627, 0).unwrap(), version: 1 };

@@ -84,10 +84,12 @@ fn a_cluster_is_shown_with_its_slots() {
 fn a_topology_is_shown_with_its_figures() {
     let nimbus = recorded().start();
     let terminal = Terminal::at(&nimbus);
-    // How long ago an error was is told from now.
+    // How long ago an error was is told from now, and makes its column as wide as it is.
     let shown = terminal.gets(&["status", "words"]);
     let lines: Vec<&str> = shown.lines().collect();
     let (last, before) = lines.split_last().unwrap();
+    let (head, before) = before.split_last().unwrap();
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["ERRORS", "OF", "WHEN", "WHERE", "ERROR"]);
     assert!(last.ends_with("ago  127.0.0.1:6700  java.lang.IllegalStateException: count is odd: 32107"), "{last}");
     is_golden("status.txt", &format!("{}\n", before.join("\n")));
     let status = json_of(&terminal, &["status", "words"]);

@@ -179,9 +179,10 @@ fn exit_of(status: ExitStatus) -> Exit {
 fn by_itself(exit: Exit) -> &'static str {
     match exit {
         Exit::Code(_) => "it ended by itself",
-        Exit::Signal(_) => {
+        Exit::Signal(9) => {
             "neither this supervisor nor `ringstorm kill_workers` sent it; the kernel does when memory runs out"
         }
+        Exit::Signal(_) => "neither this supervisor nor `ringstorm kill_workers` sent it",
         Exit::Unknown => "nobody here asked for it",
     }
 }
