@@ -72,7 +72,16 @@ fn b122_a_name_that_cannot_be_used_is_refused_before_anything_is_sent() {
         assert!(!text.contains("already alive"), "{name:?}: {text}");
         assert!(name.is_empty() || text.contains("it must match ^[^/.:\\\\]+$"), "{name:?}: {text}");
     }
-    assert_eq!(submit("echo").0, Some(0));
+    // For programs it is one object, done or not.
+    let for_programs = ["--json", "submit", ECHO, "echo", "--into", into.to_str().unwrap()];
+    let output = cluster.try_ringstorm(&for_programs);
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&said["name"], &said["result"]), (&json!("echo"), &json!("submitted")), "{output:?}");
+    assert!(said["id"].as_str().unwrap().starts_with("echo-"), "{said}");
+    let output = cluster.try_ringstorm(&for_programs);
+    let said: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((output.status.code(), &said["exitCode"]), (Some(1), &json!(1)), "{output:?}");
+    assert!(said["error"].as_str().unwrap().contains("echo is already alive"), "{said}");
     let (code, text, sent, _) = submit("echo");
     assert_eq!((code, sent), (Some(1), 0), "{text}");
     assert!(text.contains("echo is already alive"), "{text}");

@@ -171,19 +171,6 @@ fn errors_are_one_object_for_programs() {
 }
 
 #[test]
-fn a_submission_is_told_to_programs_in_json() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let terminal = Terminal::alone();
-    let script = "#!/bin/sh\nif [ \"$2\" = words ]; then echo words-1-7; else echo \"error: $2 $3\" >&2; exit 1; fi\n";
-    let path = terminal.write("topology", script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let wanted = "{\"name\":\"words\",\"result\":\"submitted\",\"id\":\"words-1-7\"}\n";
-    assert_eq!(terminal.gets(&["--json", "submit", "topology", "words"]), wanted);
-    let (code, said) = terminal.fails(&["--json", "submit", "topology", "other"]);
-    assert_eq!((code, said.as_str()), (1, "{\"error\":\"other --quiet\",\"exitCode\":1}\n"));
-}
-
-#[test]
 fn what_is_no_topology_is_refused_before_anything_of_it_is_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let terminal = Terminal::alone();
