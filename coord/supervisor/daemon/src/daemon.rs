@@ -153,6 +153,7 @@ fn how_to_start(settings: &DaemonSettings, supervisor: String, log: &Log) -> How
         conf: settings.conf.clone(),
         cpus,
         memory: settings.memory,
+        folder_bytes_max: settings.worker_folder_bytes_max,
         open_files: settings.worker_open_files,
         log_writer: settings.log_writer.clone(),
         log_rotation: settings.worker_log,

@@ -10,7 +10,7 @@
 //! A worker is `<executable> ringstorm-worker <launch file>`, in a folder and a process group of its own; its output goes by
 //! a pipe to a log writer, so that neither needs the supervisor. Its supervisor hears of its end by a pidfd, whether it is
 //! its child or was adopted, and only then is the slot free: after the group was killed, and everything that carries the
-//! worker's mark. It has a limit of memory and of open files. What became of it is in the supervisor's log, in the history,
+//! worker's mark. It has limits of memory, of what is in its folder, and of open files. What became of it is in the supervisor's log, in the history,
 //! and, if it is a trouble, among the errors of its topology.
 //!
 //! # After a crash
@@ -33,6 +33,7 @@ mod control;
 mod cpus;
 mod daemon;
 mod disk;
+mod folder_limit;
 pub mod history;
 mod host;
 mod layout;

@@ -84,13 +84,14 @@ impl MemoryLimit {
         let hard = (assigned * rule.hard_multiplier).max(assigned + rule.hard_overage_mb);
         if used > hard {
             return Some(format!(
-                "it uses {used:.0} MiB of memory, and its limit is {hard:.0} MiB (it was assigned {assigned:.0} MiB)"
+                "memory limit: it uses {used:.0} MiB of memory, and its limit is {hard:.0} MiB (it was assigned \
+                 {assigned:.0} MiB)"
             ));
         }
         let left = left?;
         let says = |left: f64| {
             format!(
-                "it uses {used:.0} MiB of memory, more than the {assigned:.0} MiB that it was assigned, and the host has \
+                "memory limit: it uses {used:.0} MiB of memory, more than the {assigned:.0} MiB that it was assigned, and the host has \
                  only {left:.0} MiB left"
             )
         };
@@ -140,7 +141,10 @@ mod tests {
         let mut limit = MemoryLimit::new(MemoryRule::default(), &BTreeMap::new(), &Map::new());
         assert_eq!(limit.judge(at(0), (896 + 2024) * MB, None), None);
         let why = limit.judge(at(0), (896 + 2025) * MB, None).unwrap();
-        assert!(why.contains("2921 MiB") && why.contains("limit is 2920 MiB"), "{why}");
+        assert!(
+            why.starts_with("memory limit: ") && why.contains("2921 MiB") && why.contains("limit is 2920 MiB"),
+            "{why}"
+        );
         let tight = MemoryRule { hard_overage_mb: 0.0, ..MemoryRule::default() };
         let mut limit = MemoryLimit::new(tight, &BTreeMap::new(), &Map::new());
         assert_eq!(limit.judge(at(0), 2 * 896 * MB, None), None);

@@ -1,7 +1,7 @@
 //! The worker processes of this host: started, held, asked to end, killed, and seen to be gone.
 //!
-//! Each process has a guard, a thread that starts it or adopts it, looks at its memory each second, sees its end by its
-//! pidfd, and tidies up. What the daemon asks for goes through the table, which guards share.
+//! Each process has a guard, a thread that starts it or adopts it, looks at its memory and its folder each second, sees
+//! its end by its pidfd, and tidies up. What the daemon asks for goes through the table, which guards share.
 //!
 //! Invariants: a process is signalled only through what names it for good: its pidfd, or its group while its own number
 //! cannot have been given to anybody else. Of each process `Exited` or `StartFailed` is told once, as the last word, when
@@ -56,6 +56,8 @@ pub(crate) struct HowToStart {
     pub(crate) conf: Map<String, Value>,
     pub(crate) cpus: BTreeMap<u16, BTreeSet<u32>>,
     pub(crate) memory: MemoryRule,
+    /// The most that a worker's working folder may take, in bytes.
+    pub(crate) folder_bytes_max: u64,
     /// The most open files of a worker; `None` for as many as the supervisor may have.
     pub(crate) open_files: Option<u64>,
     /// The program and the first words of the log writer.

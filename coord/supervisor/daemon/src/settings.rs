@@ -16,8 +16,14 @@ use ringstorm_types::config::{Config, ConfigError, Origin};
 use ringstorm_zookeeper::SettingsError;
 use serde_json::{Map, Value};
 
+use crate::folder_limit::KEY as DISK_MB;
 use crate::host::this_host;
 pub use crate::memory::MemoryRule;
+
+/// The limit of a working folder unless it is set, in MiB.
+const DISK_MB_DEFAULT: u64 = 10_240;
+/// More MiB than any disk has, so that bytes fit into their number.
+const DISK_MB_MAX: u64 = 1 << 40;
 
 const OPEN_FILES: &str = "ringstorm.worker.open.files";
 const LOG_BYTES: &str = "ringstorm.worker.log.bytes";
@@ -50,6 +56,8 @@ pub struct DaemonSettings {
     pub bind_address: IpAddr,
     /// How much memory workers may have.
     pub memory: MemoryRule,
+    /// `ringstorm.worker.disk.mb`: how much a worker's working folder may take, in bytes.
+    pub worker_folder_bytes_max: u64,
     /// `ringstorm.worker.open.files`: how many files a worker may have open; as many as the supervisor, if not set.
     pub worker_open_files: Option<u64>,
     /// `ringstorm.worker.log.bytes` and `ringstorm.worker.log.files`: how large a worker's log becomes.
@@ -112,6 +120,7 @@ impl DaemonSettings {
                         .unwrap_or_else(|| u64::try_from(rule.medium_grace.as_millis()).unwrap_or(u64::MAX)),
                 ),
             },
+            worker_folder_bytes_max: whole(config, DISK_MB, 1)?.unwrap_or(DISK_MB_DEFAULT).min(DISK_MB_MAX) << 20,
             worker_open_files: whole(config, OPEN_FILES, 64)?,
             worker_log: Rotation {
                 file_bytes_max: whole(config, LOG_BYTES, 1024)?.unwrap_or(log.file_bytes_max),
@@ -158,6 +167,7 @@ mod tests {
         let settings = settings(&json!({})).unwrap();
         assert_eq!(settings.memory, MemoryRule::default());
         assert_eq!((settings.worker_open_files, settings.worker_log), (None, Rotation::default()));
+        assert_eq!(settings.worker_folder_bytes_max, 10 << 30);
         assert_eq!(settings.worker_timeout_max, Duration::from_secs(600));
         assert_eq!(settings.old_logs_kept, Duration::from_secs(7 * 24 * 3600));
         assert!(settings.local_dir.is_absolute() && settings.artifacts_dir.is_absolute());
@@ -168,17 +178,19 @@ mod tests {
         let own = json!({
             "storm.supervisor.hard.memory.limit.overage.mb": 0,
             "storm.supervisor.medium.memory.grace.period.ms": 5,
+            DISK_MB: 7,
             OPEN_FILES: 100,
             LOG_BYTES: 4096,
             LOG_FILES: 0,
         });
         let it = settings(&own).unwrap();
         assert_eq!((it.memory.hard_overage_mb, it.memory.medium_grace), (0.0, Duration::from_millis(5)));
-        assert_eq!(it.worker_open_files, Some(100));
+        assert_eq!((it.worker_folder_bytes_max, it.worker_open_files), (7 << 20, Some(100)));
         assert_eq!(it.worker_log, Rotation { file_bytes_max: 4096, old_files_max: 0 });
         for (key, value) in [
             ("storm.supervisor.low.memory.threshold.mb", json!(-1)),
             ("storm.supervisor.hard.memory.limit.multiplier", json!(0.5)),
+            (DISK_MB, json!(0)),
             (OPEN_FILES, json!(3)),
             (LOG_KEPT, json!(0)),
             (LOG_BYTES, json!("10 MB")),

@@ -1,4 +1,5 @@
-//! The guard of one worker process: a thread that starts it, looks at it each second, and sees its end.
+//! The guard of one worker process: a thread that starts it, looks at its memory and its folder each second, and sees its
+//! end.
 //!
 //! Invariant: the last word about the process comes from here, after everything of it is gone, but for what hangs in the
 //! kernel. Threading: one thread each. Errors: told by the outlet.
@@ -24,6 +25,7 @@ use super::start::{Failure, start as start_process};
 use super::usage::{left_bytes, used_bytes};
 use super::{Ending, Id, Known, Running, Shared, failure_of};
 use crate::disk;
+use crate::folder_limit::FolderLimit;
 use crate::history::What;
 use crate::memory::MemoryLimit;
 use crate::procfs::{Stat, processes};
@@ -84,11 +86,12 @@ pub(super) fn start(shared: &Shared, worker: &StartWorker) {
 /// Guards a process until it is gone.
 pub(super) fn guard(shared: &Shared, mut guarded: Guarded) {
     let mut is_too_large = false;
+    let mut folder = FolderLimit::new(&guarded.folder, shared.how.folder_bytes_max);
     while !has_ended(&guarded.pidfd, LOOK_PERIOD) {
         if let Some((_, log)) = &mut guarded.own {
             log.tend().into_iter().for_each(|line| shared.outlet.note(&line));
         }
-        if !is_too_large && let Some(why) = too_large(shared, &mut guarded) {
+        if !is_too_large && let Some(why) = too_large(shared, &mut guarded).or_else(|| folder.look()) {
             is_too_large = true;
             let (port, incarnation) = guarded.id;
             shared.outlet.note(&format!(

@@ -93,6 +93,7 @@ fn worker(launch: &Path) {
         "is fine" => {}
         "hangs" => sleep(),
         "leaks" => drop(std::thread::spawn(leak)),
+        "fills its folder" => drop(std::thread::spawn(fill)),
         "starts others" => start_others(),
         "floods its output" => drop(std::thread::spawn(flood)),
         "floods the socket" => drop(std::thread::spawn({
@@ -125,6 +126,16 @@ fn leak() {
     loop {
         kept.push(vec![1_u8; 8 << 20]);
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// File after file, in its working folder and below it.
+fn fill() {
+    std::fs::create_dir("below").unwrap();
+    for number in 0.. {
+        let folder = if number % 2 == 0 { "." } else { "below" };
+        std::fs::write(format!("{folder}/{number}"), vec![1_u8; 4 << 20]).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

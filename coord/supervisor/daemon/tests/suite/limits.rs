@@ -28,12 +28,36 @@ fn a_worker_that_leaks_memory_is_stopped_and_named_and_its_neighbour_goes_on() {
     assert!(!is_running(first));
     let (how, why) = world.ended(ports[0])[0].clone();
     assert!(how.contains("signal 9") && why.contains("its limit is 100 MiB"), "{how}: {why}");
-    let used: u64 = why.split_whitespace().nth(2).unwrap().parse().unwrap();
+    let used: u64 = why.split_whitespace().nth(4).unwrap().parse().unwrap();
     assert!((100..1000).contains(&used), "{why}");
     world.eventually("it is told of", || {
         world.errors(WORDS, "lines").iter().any(|error| error.contains("its limit is 100 MiB")).then_some(())
     });
     assert!(world.log().contains(&format!("slot {}: the worker of {WORDS}", ports[0])));
+    assert!(is_running(neighbour) && world.started(ports[1]) == [neighbour]);
+}
+
+#[test]
+fn a_worker_that_fills_its_folder_is_stopped_and_named_and_its_neighbour_goes_on() {
+    let manners = [(WORDS, "fills its folder"), ("fine-2-1", "is fine")];
+    let Some(world) = World::start(&manners, &json!({ "ringstorm.worker.disk.mb": 64 })) else { return };
+    let ports = &world.ports;
+    world.assign("fine-2-1", 1, &[(ports[1], &[1])]);
+    world.assign(WORDS, 1, &[(ports[0], &[1])]);
+    let neighbour = world.process(ports[1], 1);
+    let first = world.process(ports[0], 1);
+    world.process(ports[0], 2);
+    assert!(!is_running(first));
+    let (how, why) = world.ended(ports[0])[0].clone();
+    assert!(how.contains("signal 9") && why.contains("disk limit") && why.contains("its limit is 64 MiB"), "{why}");
+    world.eventually("it is told of", || {
+        world.errors(WORDS, "lines").iter().any(|error| error.contains("ringstorm.worker.disk.mb")).then_some(())
+    });
+    // What it wrote went with it.
+    let folders = std::fs::read_dir(world.local_dir().join("workers")).unwrap().flatten();
+    let of_slot = format!("{}-", ports[0]);
+    let count = folders.filter(|it| it.file_name().to_str().is_some_and(|name| name.starts_with(&of_slot))).count();
+    assert!(count <= 1, "{count} folders");
     assert!(is_running(neighbour) && world.started(ports[1]) == [neighbour]);
 }
 
