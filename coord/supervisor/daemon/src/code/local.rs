@@ -99,6 +99,7 @@ impl Local {
             let name = path.file_name().and_then(|name| name.to_str()).filter(|name| NodeName::new(name).is_ok());
             let whole = name.ok_or_else(|| "it is no topology's".to_owned()).and_then(|name| {
                 let conf = self.conf(name)?;
+                self.structure(name).ok_or_else(|| "its structure cannot be read".to_owned())?;
                 let code = self.code_of(name)?;
                 let is_whole = *checked.entry(code.clone()).or_insert_with(|| self.has_its_content(&code));
                 if is_whole { Ok((name.to_owned(), timeouts(&conf, timeout_max))) } else { Err(damaged(&code)) }

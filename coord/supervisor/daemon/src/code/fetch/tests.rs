@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use ringstorm_caller::{CODE_SHA256, DownloadError};
 use ringstorm_lifecycle::conf;
+use ringstorm_records::payload;
+use ringstorm_records::records::StormTopology;
 use ringstorm_supervisor::events::{CodeEvent, FetchFailure, WorkerTimeouts};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -65,7 +67,7 @@ impl World {
         let mut blobs = self.nimbus.blobs.lock().unwrap();
         blobs.insert(format!("{topology}-stormjar.jar"), code.to_vec());
         blobs.insert(format!("{topology}-stormconf.ser"), conf::encode(settings.as_object().unwrap()));
-        blobs.insert(format!("{topology}-stormcode.ser"), b"any".to_vec());
+        blobs.insert(format!("{topology}-stormcode.ser"), payload::encode(&StormTopology::default()));
     }
 
     fn fetch(&self, topology: &str) -> Result<WorkerTimeouts, String> {
@@ -186,6 +188,19 @@ fn what_is_not_what_it_should_be_is_not_kept() {
     std::fs::remove_file(&executable).unwrap();
     std::fs::write(&executable, b"cod").unwrap();
     assert!(world.found().is_empty() && world.executables().is_empty());
+    world.fetch("a-1-1").unwrap();
+    for file in ["stormconf.ser", "stormcode.ser"] {
+        let path = world.folder.path().join("supervisor/stormdist/a-1-1").join(file);
+        let whole = std::fs::read(&path).unwrap();
+        for damaged in [&[][..], &whole[..whole.len() / 2], &vec![0xA5; whole.len()]] {
+            std::fs::write(&path, damaged).unwrap();
+            assert!(world.found().is_empty(), "{file}: {damaged:?}");
+            world.fetch("a-1-1").unwrap();
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(world.found().is_empty(), "{file}");
+        world.fetch("a-1-1").unwrap();
+    }
     for bad in [json!({}), json!({ CODE_SHA256: "../../etc/passwd" }), json!({ CODE_SHA256: 7 })] {
         let conf = conf::encode(bad.as_object().unwrap());
         world.nimbus.blobs.lock().unwrap().insert("a-1-1-stormconf.ser".into(), conf);
