@@ -55,7 +55,8 @@ pub fn topology_page(
     }
 }
 
-/// The components of a kind that have beaten, with their figures; as long as none has, all that there are, without any.
+/// The components of a kind that have beaten, with their figures; as long as none has, all that there are, without any. One
+/// that has not beaten and has an error is always there: it is what somebody looks for whose workers end at once.
 fn components(
     figures: &TopologyFigures,
     definition: &Definition,
@@ -71,15 +72,18 @@ fn components(
         )
     };
     let beaten: BTreeMap<_, _> = figures.components(kind).map(record).collect();
-    if !beaten.is_empty() {
-        return beaten;
-    }
     let ids: Vec<&String> = match kind {
         ComponentType::Spout => definition.system().spouts.keys().collect(),
         _ => definition.system().bolts.keys().collect(),
     };
     let shown = ids.into_iter().filter(|id| *id != SYSTEM_COMPONENT && (include_system || !is_system(id)));
-    shown.map(|id| (id.clone(), placeholder(definition, id, kind))).collect()
+    let silent = shown.filter(|id| beaten.is_empty() || !beaten.contains_key(*id) && last_errors.contains_key(*id));
+    let silent = silent.map(|id| {
+        let last_error = last_errors.get(id).cloned();
+        (id.clone(), ComponentAggregateStats { last_error, ..placeholder(definition, id, kind) })
+    });
+    let silent: BTreeMap<_, _> = silent.collect();
+    beaten.into_iter().chain(silent).collect()
 }
 
 /// A component of which nothing has beaten yet.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ringstorm_records::nimbus::*;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{
-    ComponentType, NimbusSummary, NodeInfo, ProfileAction, ProfileRequest, SpecificAggregateStats, StormBase,
-    SupervisorInfo, TopologyStatus,
+    ComponentType, ErrorInfo, NimbusSummary, NodeInfo, ProfileAction, ProfileRequest, SpecificAggregateStats,
+    StormBase, SupervisorInfo, TopologyStatus,
 };
-use ringstorm_records::znode::{BlobHolder, Node, ProfileTarget};
+use ringstorm_records::znode::{BlobHolder, ComponentName, LastError, Node, ProfileTarget};
 use ringstorm_store::operation::Operation;
 use ringstorm_views::history::PastTopology;
 use ringstorm_views::{NoAnswer, Read};
@@ -285,6 +285,24 @@ fn before_the_first_beat_a_page_has_what_there_will_be() {
     world.remove(&unplaced);
     let page = world.told(page(true), 2000);
     assert_eq!((page.workers, page.num_executors, page.num_tasks), (None, Some(0), Some(5)));
+}
+
+/// Its worker ends before it beats, as its supervisor reports.
+#[test]
+fn the_error_of_a_component_that_never_beat_is_on_the_page() {
+    let mut world = world();
+    let error = ErrorInfo {
+        error: "its worker ended with code 3".to_owned(),
+        error_time_secs: NOW_SECS,
+        host: None,
+        port: None,
+    };
+    let last_error = LastError(ComponentName::new("count").unwrap());
+    world.put(&Node::LastError { topology: name(ID), last_error }, &error);
+    let page = GetTopologyPageInfo { id: text(ID), window: text("600"), is_include_sys: Some(false) };
+    let page = world.told(page, NOW_SECS);
+    assert_eq!(page.id_to_bolt_agg_stats.unwrap()["count"].last_error, Some(error));
+    assert_eq!(page.id_to_spout_agg_stats.unwrap()["words"].last_error, None);
 }
 
 #[test]
