@@ -1,9 +1,11 @@
-//! Fails that spouts hear of while a worker is away, told in batches.
+//! Fails that spouts hear of while a worker is away, told later and in batches.
 //!
 //! What is for a worker that is away fails within a turn. A spout that emits it again at once would go round and round with
-//! its core, for as long as the worker is away. So the first fails are told at once, and then so many in a period; a message
-//! that waits to hear of its fail is pending like any other, so that `topology.max.spout.pending` bounds how many wait.
-//! Everything else is told at once, and without a worker that is away so are fails.
+//! its core, and with whatever it has its messages from, for as long as the worker is away. So a fail is told when a quarter
+//! of the time has passed that the worker has been away by then, up to `WAIT_MAX_NS`: at once at first, five seconds later in
+//! the end. And so many are told in a period at most. A message that waits to hear of its fail is pending like any other, so
+//! that `topology.max.spout.pending` bounds how many wait. Everything else is told at once, and without a worker that is away
+//! so are fails.
 //!
 //! Threading: belongs to one core.
 
@@ -11,41 +13,53 @@ use std::collections::VecDeque;
 
 use ringstorm_acking::Outcome;
 
-/// Between two batches: a message that fails at once is emitted a hundred times a second at most.
+/// Between two batches.
 const PERIOD_NS: u64 = 10_000_000;
 /// Fails in a batch, of one executor: a hundred thousand in a second cost a part of a core.
 const BATCH: usize = 1000;
+/// A fail waits for this part of the time that a worker has been away.
+const WAIT_PART: u64 = 4;
+/// The longest that a fail waits: a message that fails at once is emitted each five seconds then.
+const WAIT_MAX_NS: u64 = 5_000_000_000;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct PacedFails {
-    waiting: VecDeque<(u32, Outcome)>,
+    /// What is told when, in this order.
+    waiting: VecDeque<(u64, (u32, Outcome))>,
+    /// When somebody was first seen to be away, while somebody is.
+    away_since_ns: Option<u64>,
     next_ns: u64,
 }
 
 impl PacedFails {
     /// Keeps fails of `outcomes` back that are not to be told yet, if a worker is away, and adds those that are.
     pub(crate) fn pace(&mut self, outcomes: &mut Vec<(u32, Outcome)>, some_are_away: bool, now_ns: u64) {
-        if some_are_away {
+        self.away_since_ns = some_are_away.then(|| self.away_since_ns.unwrap_or(now_ns));
+        if let Some(since_ns) = self.away_since_ns {
+            let wait_ns = (now_ns.saturating_sub(since_ns) / WAIT_PART).min(WAIT_MAX_NS);
+            let told_ns = now_ns.saturating_add(wait_ns);
             let is_failed = |(_, outcome): &mut (u32, Outcome)| matches!(outcome, Outcome::Failed { .. });
-            self.waiting.extend(outcomes.extract_if(.., is_failed));
+            self.waiting.extend(outcomes.extract_if(.., is_failed).map(|outcome| (told_ns, outcome)));
         }
-        if self.is_due(now_ns) {
+        if self.is_due(some_are_away, now_ns) {
             self.next_ns = now_ns.saturating_add(PERIOD_NS);
-            let count = if some_are_away { BATCH.min(self.waiting.len()) } else { self.waiting.len() };
-            outcomes.extend(self.waiting.drain(..count));
+            let due = self.waiting.iter().take(BATCH).take_while(|(told_ns, _)| *told_ns <= now_ns).count();
+            let count = if some_are_away { due } else { self.waiting.len() };
+            outcomes.extend(self.waiting.drain(..count).map(|(_, outcome)| outcome));
         }
     }
 
     /// Whether a batch can be told.
     #[inline]
-    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        !self.waiting.is_empty() && now_ns >= self.next_ns
+    pub(crate) fn is_due(&self, some_are_away: bool, now_ns: u64) -> bool {
+        let first = self.waiting.front();
+        first.is_some_and(|(told_ns, _)| now_ns >= self.next_ns && (!some_are_away || now_ns >= *told_ns))
     }
 
     /// When the next batch can be told, if any waits.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
-        (!self.waiting.is_empty()).then_some(self.next_ns)
+        self.waiting.front().map(|(told_ns, _)| self.next_ns.max(*told_ns))
     }
 }
 
@@ -81,9 +95,26 @@ mod tests {
         assert_eq!(told(&mut paced, fails(1), true, 5), 1);
         assert_eq!(told(&mut paced, fails(1), true, 6), 0);
         assert_eq!(paced.deadline_ns(), Some(5 + PERIOD_NS));
-        assert_eq!(told(&mut paced, fails(3 * BATCH - 1), true, 5 + PERIOD_NS), BATCH);
+        assert_eq!(told(&mut paced, fails(3 * BATCH), true, 5 + PERIOD_NS), 1);
         assert_eq!(told(&mut paced, Vec::new(), true, 4 + 2 * PERIOD_NS), 0);
         assert_eq!(told(&mut paced, Vec::new(), true, 5 + 2 * PERIOD_NS), BATCH);
+    }
+
+    /// Emitted again at once, over and over: the longer the worker is away, the seldomer that is.
+    #[test]
+    fn a_fail_waits_a_quarter_of_the_absence_and_five_seconds_at_most() {
+        let mut paced = PacedFails::default();
+        let (mut now_ns, mut times) = (0, 0);
+        while now_ns < 100 * WAIT_MAX_NS {
+            times += 1;
+            let mut count = told(&mut paced, fails(1), true, now_ns);
+            while count == 0 {
+                now_ns = paced.deadline_ns().unwrap();
+                count = told(&mut paced, Vec::new(), true, now_ns);
+            }
+        }
+        // A hundred a second at first; once in each of the last 96 times of the longest wait.
+        assert!((100..150).contains(&times), "{times}");
     }
 
     #[test]

@@ -233,7 +233,7 @@ impl SpoutExecutor {
     #[inline]
     fn run_slice(&mut self, transfer: &mut Transfer) -> bool {
         let mut progress = false;
-        if !self.outcomes.is_empty() || self.paced_fails.is_due(transfer.now_ns) {
+        if !self.outcomes.is_empty() || self.paced_fails.is_due(transfer.some_are_away, transfer.now_ns) {
             self.deliver_outcomes(transfer);
             progress = true;
         }
