@@ -12,7 +12,7 @@ use ringstorm_types::{ExecutorId, TaskId};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::addresses::free_addresses;
-use crate::run::resident_bytes;
+use crate::run::{cpu_time, resident_bytes};
 use crate::waiting::end_of;
 
 /// Executors of each component of `numbers`, and of its acker.
@@ -154,10 +154,7 @@ impl AssignedProcess {
 
     /// The CPU time that it has had.
     pub fn cpu_time(&self) -> Duration {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        let (_, behind_name) = text.rsplit_once(") ").unwrap();
-        let ticks: u64 = behind_name.split(' ').skip(11).take(2).map(|number| number.parse::<u64>().unwrap()).sum();
-        Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+        cpu_time(Pid::from_child(&self.process).as_raw_nonzero().get())
     }
 
     /// Its resident memory, in bytes.

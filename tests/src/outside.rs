@@ -107,6 +107,12 @@ impl Outside {
         &self.path
     }
 
+    /// No further message is handed out for the first time: those that were begun are all there are.
+    pub fn end(&self) {
+        let mut state = lock(&self.state);
+        state.count = state.next;
+    }
+
     /// What became of the messages so far.
     pub fn fates(&self) -> Fates {
         lock(&self.state).fates

@@ -1,4 +1,5 @@
-//! A way between two ends that misbehaves on purpose: it cuts, delays, stalls, ends in the middle, and flips bytes.
+//! A way between two ends that misbehaves on purpose: it cuts, delays, stalls, ends in the middle, and flips bytes; or it is
+//! down: what was connected is cut, and nobody comes through.
 //!
 //! Threading: a thread accepts; two for each connection carry bytes, one for each direction. Errors: whatever breaks on one
 //! side is broken on the other.
@@ -6,7 +7,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A proxy to one address.
@@ -20,9 +21,16 @@ pub struct Proxy {
 struct Shared {
     target: Mutex<String>,
     is_faulty: AtomicBool,
+    is_down: AtomicBool,
     random: AtomicU64,
     faults: AtomicU64,
+    beginnings: Mutex<Vec<Vec<u8>>>,
+    /// What was connected since it was down last.
+    streams: Mutex<Vec<TcpStream>>,
 }
+
+/// What is kept of the beginning of what a connection said, in bytes.
+const BEGINNING_BYTES: usize = 4096;
 
 /// What may happen to a piece of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -47,19 +55,26 @@ impl Proxy {
         let shared = Arc::new(Shared {
             target: Mutex::new(target.to_owned()),
             is_faulty: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
             random: AtomicU64::new(seed),
             faults: AtomicU64::new(0),
+            beginnings: Mutex::default(),
+            streams: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                if accepting.is_down.load(Ordering::Relaxed) {
+                    continue;
+                }
                 let target = accepting.target.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // The other side dials again.
                 let Ok(server) = TcpStream::connect(target) else { continue };
-                for (from, to) in [(&client, &server), (&server, &client)] {
+                for (from, to, is_dialer) in [(&client, &server, true), (&server, &client, false)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let shared = Arc::clone(&accepting);
-                    std::thread::spawn(move || shared.carry(from, to));
+                    shared.streams().push(from.try_clone().unwrap());
+                    std::thread::spawn(move || shared.carry(from, to, is_dialer));
                 }
             }
         });
@@ -76,6 +91,19 @@ impl Proxy {
         self.shared.is_faulty.store(is_faulty, Ordering::Relaxed);
     }
 
+    /// Whether it is down.
+    pub fn set_down(&self, is_down: bool) {
+        self.shared.is_down.store(is_down, Ordering::Relaxed);
+        if is_down {
+            self.shared.streams().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        }
+    }
+
+    /// What those that connected said at first, of connections that are over.
+    pub fn beginnings(&self) -> Vec<Vec<u8>> {
+        self.shared.beginnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// How often it did.
     pub fn faults(&self) -> u64 {
         self.shared.faults.load(Ordering::Relaxed)
@@ -83,9 +111,13 @@ impl Proxy {
 }
 
 impl Shared {
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream) {
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream, is_dialer: bool) {
         let mut bytes = [0; 16 << 10];
+        let mut beginning = Vec::new();
         while let Ok(count) = from.read(&mut bytes) {
+            if is_dialer && beginning.len() < BEGINNING_BYTES {
+                beginning.extend_from_slice(&bytes[..count]);
+            }
             let piece = &mut bytes[..count];
             let goes_on = count > 0
                 && match self.fault() {
@@ -96,10 +128,17 @@ impl Shared {
                 break;
             }
         }
+        if !beginning.is_empty() {
+            self.beginnings.lock().unwrap_or_else(PoisonError::into_inner).push(beginning);
+        }
         for end in [&from, &to] {
             // One that is closed already is as good.
             let _ = end.shutdown(Shutdown::Both);
         }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Vec<TcpStream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn misbehave(&self, fault: Fault, piece: &mut [u8], to: &mut TcpStream) -> bool {

@@ -123,6 +123,14 @@ pub fn resident_bytes(process: i32) -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
+/// The CPU time that a process has had.
+pub fn cpu_time(process: i32) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, behind_name) = text.rsplit_once(") ").unwrap();
+    let ticks: u64 = behind_name.split(' ').skip(11).take(2).map(|number| number.parse::<u64>().unwrap()).sum();
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
 impl Drop for Run {
     fn drop(&mut self) {
         // The workers end with it.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringstorm_tests::outside::Outside;
+use ringstorm_tests::run::cpu_time;
 use ringstorm_tests::waiting::until;
 use rustix::process::Signal;
 
@@ -69,6 +70,32 @@ fn a_killed_worker_is_back_within_seconds_and_costs_nothing_but_replays() {
     assert!(fates.slowest < AT_ONCE, "failed by the time-out of messages: {fates:?}");
 }
 
+/// B041: the process that takes the place of a killed one is there within two seconds, ten times of ten. B039: no other
+/// process notices.
+#[test]
+fn a_dead_worker_is_replaced_at_once_and_takes_no_other_along() {
+    let Some(cluster) = Cluster::start_or_skip(&Shape { slots: 5, ..Shape::default() }) else { return };
+    let source = Outside::start(&cluster.folder().join("source"), 100_000_000, 500.0);
+    cluster.submit("numbers", &source, 10, &["topology.workers=10"]);
+    until("all to run", SOON, || source.under_way_by_spout().len() == 10 && source.fates().acked > 1000);
+    let mut now = cluster.workers();
+    for victim in now.clone() {
+        let (others, started) = (now.iter().filter(|worker| **worker != victim), Instant::now());
+        victim.signal(Signal::KILL);
+        let is_next = |worker: &&WorkerProcess| worker.port() == victim.port() && worker.pid != victim.pid;
+        until("the next process", Duration::from_secs(2), || cluster.workers().iter().any(|it| is_next(&it)));
+        let took = started.elapsed();
+        let after = cluster.workers();
+        assert!(others.clone().all(|other| after.contains(other)), "{now:?} became {after:?}");
+        eprintln!("a killed worker: another process after {took:?}");
+        now = after;
+        until("its spout", SOON, || source.under_way_by_spout().len() == 10);
+    }
+    assert_eq!(cluster.workers(), now);
+    source.end();
+    until("all to be acked", SOON, || source.fates().acked == source.fates().begun);
+}
+
 #[test]
 fn without_its_supervisor_or_nimbus_a_worker_goes_on() {
     let Some(mut load) = Load::start_or_skip(&Shape { nimbuses: 2, ..Shape::default() }) else { return };
@@ -113,6 +140,35 @@ fn a_lost_hosts_work_runs_elsewhere() {
     eprintln!("a lost host: back after {recovered:?}; {:?}", load.source.fates());
     until("all work there", SOON, || load.cluster.supervisors[1].workers().len() == 3);
     load.assert_recovers(SOON);
+}
+
+/// A host is lost, and no other slot is there for its work: what is for it fails at once, and its source hands it out again
+/// at once.
+#[test]
+fn what_fails_at_once_and_is_resent_at_once_leaves_the_cpu_to_others() {
+    let Some(mut cluster) = Cluster::start_or_skip(&Shape { slots: 1, ..Shape::default() }) else { return };
+    let source = Outside::start(&cluster.folder().join("source"), 100_000_000, PER_SECOND);
+    cluster.submit("numbers", &source, 2, &["topology.workers=2", "ringstorm.worker.absence.secs=2"]);
+    until("the first acks", SOON, || source.under_way_by_spout().len() == 2 && source.fates().acked > 5000);
+    cluster.supervisors[1].kill();
+    cluster.supervisors[1].kill_workers();
+    let lost = source.fates().failed;
+    until("its messages to fail", SOON, || source.fates().failed > lost + 20_000);
+    // The source has handed out all that it may: nothing but what fails goes round.
+    std::thread::sleep(Duration::from_secs(8));
+    let worker = cluster.supervisors[0].workers().pop().unwrap();
+    let (before, failed, since) = (cpu_time(worker.pid), source.fates().failed, Instant::now());
+    std::thread::sleep(Duration::from_secs(4));
+    let secs = since.elapsed().as_secs_f64();
+    let share = (cpu_time(worker.pid) - before).as_secs_f64() / secs;
+    let fails = (source.fates().failed - failed) as f64 / secs;
+    eprintln!("a worker is away: {fails:.0} fails a second, {:.1} % of a CPU", 100.0 * share);
+    assert!(fails > 0.0, "{:?}", source.fates());
+    assert!(share < 0.3 && fails < 15_000.0, "{:.1} % of a CPU, {fails:.0} fails a second", 100.0 * share);
+    cluster.supervisors[1].start();
+    until("the rest to be handed out", SOON, || source.fates().acked > 10_000);
+    source.end();
+    until("all to be acked", SOON, || source.fates().acked == source.fates().begun);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use ringstorm_ensemble::Ensemble;
 use ringstorm_store::control::Control;
 use ringstorm_tests::outside::Outside;
+use ringstorm_tests::proxy::Proxy;
 use ringstorm_tests::waiting::until;
 use ringstorm_zookeeper::{Settings, ZooKeeperStore};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, prlimit};
@@ -23,6 +24,8 @@ pub(crate) const RINGSTORM: &str = env!("CARGO_BIN_EXE_ringstorm-cluster");
 pub(crate) const RINGSTORM_NEXT: &str = env!("CARGO_BIN_EXE_ringstorm-cluster-next");
 /// The topology under test.
 pub(crate) const NUMBERS: &str = env!("CARGO_BIN_EXE_numbers");
+/// The one that does harm.
+const MISBEHAVING: &str = env!("CARGO_BIN_EXE_misbehaving");
 
 /// How a cluster is made.
 #[derive(Clone, Debug)]
@@ -33,11 +36,13 @@ pub(crate) struct Shape {
     pub(crate) slots: usize,
     /// Further lines of each `storm.yaml`.
     pub(crate) settings: Vec<String>,
+    /// Whether workers reach each other by proxies.
+    pub(crate) has_proxies: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { nimbuses: 1, supervisors: 2, slots: 2, settings: Vec::new() }
+        Self { nimbuses: 1, supervisors: 2, slots: 2, settings: Vec::new(), has_proxies: false }
     }
 }
 
@@ -45,6 +50,8 @@ impl Default for Shape {
 pub(crate) struct Cluster {
     pub(crate) nimbuses: Vec<Daemon>,
     pub(crate) supervisors: Vec<Daemon>,
+    /// On the ways to workers, if the shape has any.
+    pub(crate) proxies: Vec<Proxy>,
     client: PathBuf,
     // Goes when its daemons are gone.
     ensemble: Ensemble,
@@ -89,14 +96,24 @@ impl Cluster {
         };
         let nimbuses = (1..).zip(nimbus_ports);
         let nimbuses = nimbuses.map(|(number, port)| {
-            daemon("nimbus", format!("nimbus-{number}"), format!("nimbus.thrift.port: {port}\n"))
+            let more = format!("storm.local.hostname: \"127.0.0.1\"\nnimbus.thrift.port: {port}\n");
+            daemon("nimbus", format!("nimbus-{number}"), more)
         });
+        let mut proxies = Vec::new();
         let supervisors = (1..).zip(slots.chunks(shape.slots.max(1)));
         let supervisors = supervisors.map(|(number, ports)| {
-            daemon("supervisor", format!("supervisor-{number}"), format!("supervisor.slots.ports: {ports:?}\n"))
+            let (mut host, mut own) = ("127.0.0.1".to_owned(), "0.0.0.0".to_owned());
+            if shape.has_proxies {
+                (host, own) = (format!("127.0.{number}.1"), format!("127.0.{number}.2"));
+                let proxy = |port: &u16| Proxy::start_at(&format!("{host}:{port}"), &format!("{own}:{port}"), 1);
+                proxies.extend(ports.iter().map(proxy));
+            }
+            let hosts = format!("storm.local.hostname: {host:?}\nringstorm.bind.address: {own:?}\n");
+            let more = format!("{hosts}supervisor.slots.ports: {ports:?}\n");
+            daemon("supervisor", format!("supervisor-{number}"), more)
         });
         let (nimbuses, supervisors) = (nimbuses.collect(), supervisors.collect());
-        let mut cluster = Self { nimbuses, supervisors, client, ensemble, folder };
+        let mut cluster = Self { nimbuses, supervisors, proxies, client, ensemble, folder };
         cluster.nimbuses.iter_mut().chain(&mut cluster.supervisors).for_each(Daemon::start);
         until("the cluster to lead", Duration::from_secs(60), || cluster.try_ringstorm(&["list"]).status.success());
         let count = shape.supervisors;
@@ -152,6 +169,29 @@ impl Cluster {
         let words = ["submit", build, name].into_iter().chain(settings);
         let words: Vec<&str> = words.chain(["--source", path, "--executors", &executors]).collect();
         self.ringstorm(&words);
+    }
+
+    /// Tries to submit the topology that does harm.
+    pub(crate) fn try_submit_harm(&self, name: &str, harm: &str, settings: &[&str], words: &[&str]) -> Output {
+        let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
+        let all = ["submit", MISBEHAVING, name].into_iter().chain(settings).chain(["--harm", harm]);
+        self.try_ringstorm(&all.chain(words.iter().copied()).collect::<Vec<&str>>())
+    }
+
+    /// The same, which must succeed.
+    #[track_caller]
+    pub(crate) fn submit_harm(&self, name: &str, harm: &str, settings: &[&str], words: &[&str]) {
+        let output = self.try_submit_harm(name, harm, settings, words);
+        assert!(output.status.success(), "{name}: {output:?}\n{}", self.logs());
+    }
+
+    /// Panics if a daemon has ended by itself.
+    #[track_caller]
+    pub(crate) fn assert_daemons_run(&mut self) {
+        for daemon in self.nimbuses.iter_mut().chain(&mut self.supervisors) {
+            let ended = daemon.child.as_mut().and_then(|child| child.try_wait().unwrap());
+            assert_eq!(ended, None, "{} {}", daemon.verb, daemon.home.display());
+        }
     }
 
     /// The worker processes of a topology, or of all.
@@ -246,6 +286,18 @@ impl Daemon {
         assert!(ended.is_some_and(|status| status.success()), "{} ended with {ended:?}", self.verb);
     }
 
+    /// What it wrote down of its workers, oldest first.
+    pub(crate) fn history(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.home.join("workers/history")).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> i32 {
+        let child = self.child.as_ref().expect("it runs");
+        child.id().try_into().unwrap()
+    }
+
     /// The worker processes that it has started and that live.
     pub(crate) fn workers(&self) -> Vec<WorkerProcess> {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -274,6 +326,12 @@ impl WorkerProcess {
         kill_process(Pid::from_raw(self.pid).unwrap(), signal).unwrap();
     }
 
+    /// The port of its slot.
+    pub(crate) fn port(&self) -> u16 {
+        let folder = self.launch.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        folder.and_then(|name| name.split_once('-')?.0.parse().ok()).expect("its folder is named after its slot")
+    }
+
     fn kill_group(&self) {
         // It may have ended meanwhile.
         let _ = kill_process_group(Pid::from_raw(self.pid).unwrap(), Signal::KILL);
@@ -283,7 +341,7 @@ impl WorkerProcess {
 fn common_settings(ensemble: &Ensemble, nimbus_ports: &[u16], more: &[String]) -> String {
     let address = ensemble.addresses()[0];
     let mut settings = format!(
-        "storm.zookeeper.servers: [{:?}]\nstorm.zookeeper.port: {}\nstorm.local.hostname: \"127.0.0.1\"\n",
+        "storm.zookeeper.servers: [{:?}]\nstorm.zookeeper.port: {}\n",
         address.ip().to_string(),
         address.port(),
     );

@@ -7,13 +7,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod code;
+mod damage;
 mod deaths;
+mod failures;
 mod harness;
 mod java;
+mod leftovers;
 mod life;
+mod links;
+mod misbehaviour;
 #[path = "../../../coord/records/tests/java_oracle/oracle.rs"]
 #[allow(dead_code, reason = "records need more of it")]
 mod oracle;
+mod ports;
 mod submissions;
 mod versions;
 

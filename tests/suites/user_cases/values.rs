@@ -37,7 +37,7 @@ fn nulls_arrive_as_they_are_and_a_null_key_has_one_task() {
     assert_eq!(tasks_of_null.len(), 1, "it is the same with one worker and with two");
 }
 
-/// A map goes to two streams, is changed, and goes to the first again.
+/// B132: a map goes to two streams, is changed, and goes to the first again; with one worker and with two it is the same.
 #[test]
 fn what_is_changed_after_its_emit_arrives_as_it_was_at_the_emit() {
     let of = |number: u64, list: &str| format!("[Map([(\"number\", Int({number})), (\"list\", {list})])]");
