@@ -39,7 +39,7 @@ impl Note {
     /// That of this build.
     pub const OWN: Self = Self::new(WIRE_FORMAT, env!("CARGO_PKG_VERSION"));
 
-    /// That of a build. Both texts together must have room in [`TEXT_BYTES`], as is seen when it is built.
+    /// That of a build. Both texts together must have room in 256 bytes, as is seen when it is built.
     pub const fn new(wire_format: &str, version: &str) -> Self {
         let mut text = [0; TEXT_BYTES];
         let mut at = 0;
