@@ -79,7 +79,7 @@ records! {
         4: nimbuses: Vec<NimbusSummary>,
         /// Ringstorm's, not Storm's: readers of Storm skip it. The ids of topologies whose base cannot be read, so that
         /// they are in no list, and why.
-        1001: unreadable: Option<BTreeMap<String, String>>,
+        1001: unreadable as "unreadable topologies": Option<BTreeMap<String, String>>,
     }
 
     /// An executor of a topology.

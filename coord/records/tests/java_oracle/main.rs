@@ -13,22 +13,23 @@ mod samples;
 use oracle::{hex, oracle};
 use ringstorm_records::nimbus::{METHODS, MethodType, NimbusCall};
 use ringstorm_records::payload::{self, NimbusAddress, NimbusInfo};
-use ringstorm_records::records::{Assignment, ClusterWorkerHeartbeat, SupervisorInfo};
+use ringstorm_records::records::{Assignment, ClusterSummary, ClusterWorkerHeartbeat, SupervisorInfo};
 use ringstorm_records::thrift::message::{Head, MessageKind};
 use ringstorm_records::thrift::{EnumSchema, FieldSchema, RecordType, Schema, Type};
 use ringstorm_records::{records, render};
 use samples::{bytes_of, full, full_members};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Where the oracle's program lies, from this package.
 const ORACLE: &str = "tests/java";
 
 /// The fields that are not Storm's: record, id, name. No field of Storm's has one of these names.
-const OURS: [(&str, i16, &str); 4] = [
+const OURS: [(&str, i16, &str); 5] = [
     ("Assignment", 1001, "assignment version"),
     ("Assignment", 1002, "slot cores"),
     ("ClusterWorkerHeartbeat", 1001, "assignment version"),
     ("SupervisorInfo", 1001, "versions seen"),
+    ("ClusterSummary", 1001, "unreadable topologies"),
 ];
 
 fn type_text(of: Type) -> String {
@@ -171,23 +172,26 @@ fn storm_skips_what_is_not_storms() {
     let beat = ClusterWorkerHeartbeat { storm_id: "t".into(), version: Some(5), ..ClusterWorkerHeartbeat::default() };
     let versions_seen = Some([("t".to_owned(), 5)].into());
     let supervisor = SupervisorInfo { hostname: "h".into(), versions_seen, ..SupervisorInfo::default() };
+    let unreadable = Some([("t".to_owned(), "why".to_owned())].into());
+    let cluster = ClusterSummary { unreadable, ..ClusterSummary::default() };
     let requests = [
         format!("read\tAssignment\t{}", hex(&payload::encode(&assignment))),
         format!("read\tClusterWorkerHeartbeat\t{}", hex(&payload::encode(&beat))),
         format!("read\tSupervisorInfo\t{}", hex(&payload::encode(&supervisor))),
+        format!("read\tClusterSummary\t{}", hex(&payload::encode(&cluster))),
     ];
     let shown = [
         ("Assignment", render::record(&assignment)),
         ("ClusterWorkerHeartbeat", render::record(&beat)),
         ("SupervisorInfo", render::record(&supervisor)),
+        ("ClusterSummary", render::record(&cluster)),
     ];
     for (record, _, name) in OURS {
         assert!(shown.iter().any(|(of, fields)| *of == record && fields.get(name).is_some()), "{record} {name}");
     }
     let Some(answers) = oracle(&requests) else { return };
-    for ((field, value), answer) in
-        [("master_code_dir", "d"), ("storm_id", "t"), ("hostname", "h")].into_iter().zip(&answers)
-    {
+    let read = [("master_code_dir", json!("d")), ("storm_id", json!("t")), ("hostname", json!("h"))];
+    for ((field, value), answer) in read.into_iter().chain([("topologies", json!([]))]).zip(&answers) {
         let mut read: Value = serde_json::from_str(answer).unwrap();
         assert_eq!(read[field], value);
         assert!(!drop_ours(&mut read), "{answer}");
