@@ -173,11 +173,13 @@ fn sleep_for_ever() -> ! {
     }
 }
 
+/// Two hundred megabytes a second at most: more would show how long the host's disk takes to write them.
 fn fill_folder() -> std::io::Result<()> {
     let mut file = std::fs::File::create("filled")?;
     let bytes = vec![1_u8; 1 << 20];
     loop {
         file.write_all(&bytes)?;
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -185,6 +187,7 @@ fn fill_output() -> std::io::Result<()> {
     let line = [&[b'x'; 99][..], b"\n"].concat().repeat(100);
     loop {
         std::io::stdout().write_all(&line)?;
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -13,7 +13,11 @@ const SOON: Duration = Duration::from_secs(30);
 fn a_topology_is_submitted_changed_and_killed_and_nothing_of_it_is_left() {
     let settings = vec!["nimbus.topology.blobstore.deletion.delay.ms: 2000".to_owned()];
     let Some(cluster) = Cluster::start_or_skip(&Shape { settings, ..Shape::default() }) else { return };
-    let before = cluster.ringstorm(&["zk", "tree"]);
+    let mut before = String::new();
+    until("the leader to have written what it writes at its start", SOON, || {
+        before = cluster.ringstorm(&["zk", "tree"]);
+        before.contains("leader-info")
+    });
     let source = Outside::start(&cluster.folder().join("source"), 10_000_000, 2000.0);
     let acked = || source.fates().acked;
     cluster.submit("numbers", &source, 2, &["topology.workers=2"]);
