@@ -10,7 +10,7 @@ use ringstorm_store::cluster::{Announced, ERRORS_KEPT, FOLDERS, Reading, RootUse
 use ringstorm_store::operation::{CreateMode, Operation};
 use ringstorm_store::outcome::Condition;
 
-use crate::election::{address, base, leader, name, set_base};
+use crate::election::{address, base, create_base, leader, name};
 use crate::worlds::{World, open_to_all};
 
 pub(crate) fn folders_are_made_once_and_stay<W: World>(world: &W) {
@@ -44,7 +44,7 @@ pub(crate) fn a_base_is_written_changed_and_removed_with_all_that_belongs_to_the
         Ok((tree.topologies(true).await?.found, tree.storm_base(&topology, true).await?, changed))
     });
     assert_eq!(nothing, Ok((Vec::new(), Reading::Absent, Reading::Absent)));
-    set_base(world, &mut client, &leadership).unwrap();
+    create_base(world, &mut client, &leadership).unwrap();
     // The watches on what was not there yet see it come.
     let mut seen: Vec<_> = (0..2).map(|_| format!("{:?}", client.event())).collect();
     seen.sort();

@@ -55,7 +55,7 @@ pub(crate) fn leader<W: World>(world: &W, client: &mut Client<W>) -> Leadership 
     }
 }
 
-pub(crate) fn set_base<W: World>(world: &W, client: &mut Client<W>, leader: &Leadership) -> Result<(), Trouble> {
+pub(crate) fn create_base<W: World>(world: &W, client: &mut Client<W>, leader: &Leadership) -> Result<(), Trouble> {
     let (leader, words) = (leader.clone(), name("words"));
     client.tree(&world.cluster(), |tree| async move { tree.create_storm_base(&leader, &words, &base("words")).await })
 }
@@ -94,7 +94,7 @@ pub(crate) fn the_first_candidate_leads_and_the_next_one_follows<W: World>(world
 pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
     let (mut first, mut second) = (world.short_client(), world.client(None));
     let leadership = leader(world, &mut first);
-    set_base(world, &mut first, &leadership).unwrap();
+    create_base(world, &mut first, &leadership).unwrap();
     let candidacy = stand(world, &mut second, "second");
     assert!(matches!(standing(world, &mut second, &candidacy), Standing::Waits { .. }));
     // Its own node is deleted under a leader whose session goes on, and that hears of it.
@@ -104,7 +104,7 @@ pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
     assert_eq!(first.event(), Event::Watch(gone));
     let words = name("words");
     let refuse = |client: &mut Client<W>, leadership: &Leadership| {
-        assert_eq!(set_base(world, client, leadership), Err(Trouble::Deposed));
+        assert_eq!(create_base(world, client, leadership), Err(Trouble::Deposed));
         let (leader, topology) = (leadership.clone(), words.clone());
         let change = |base: &StormBase| Some(StormBase { num_workers: 9, ..base.clone() });
         let changed = client
@@ -131,10 +131,14 @@ pub(crate) fn a_deposed_leader_writes_nothing<W: World>(world: &W) {
     let late = first.control.run(old, procedure, crate::worlds::LIMIT).unwrap();
     assert_eq!(late.unwrap_err().condition(), Some(&Condition::SessionOver));
     let Standing::Leads(leadership) = standing(world, &mut second, &candidacy) else { panic!() };
-    set_base(world, &mut second, &leadership).unwrap();
-    let found = second.tree(&world.cluster(), |tree| async move { tree.storm_base(&words, false).await }).unwrap();
+    // What is there stays as it is, but for whoever means to change it.
+    create_base(world, &mut second, &leadership).unwrap();
+    let change = |base: &StormBase| Some(StormBase { num_workers: 9, ..base.clone() });
+    let found = second
+        .tree(&world.cluster(), |tree| async move { tree.change_storm_base(&leadership, &words, change).await })
+        .unwrap();
     let Reading::Found { value, stat } = found else { panic!("{found:?}") };
-    assert_eq!((value, stat.version), (base("words"), 1));
+    assert_eq!((value, stat.version), (StormBase { num_workers: 9, ..base("words") }, 1));
 }
 
 pub(crate) fn a_candidate_finds_its_place_again<W: World>(world: &W) {

@@ -113,9 +113,10 @@ impl<W: World> Life<W> {
         let base: StormBase = stage.record(&Node::Storm { topology: topology() });
         for _ in 0..times {
             let (leader, base) = (self.leader.clone(), base.clone());
-            let written = self
-                .nimbus
-                .tree(&self.cluster, |tree| async move { tree.create_storm_base(&leader, &topology(), &base).await });
+            let written = self.nimbus.tree(&self.cluster, |tree| async move {
+                let changed = tree.change_storm_base(&leader, &topology(), |_| Some(base.clone())).await?;
+                if changed.is_there() { Ok(()) } else { tree.create_storm_base(&leader, &topology(), &base).await }
+            });
             assert_eq!(written, Ok(()));
         }
     }
