@@ -24,6 +24,6 @@ pub use clock::Clock;
 pub use inbox::{Inbox, Sender, Waker};
 pub use lock::{DirectoryLock, LockError};
 pub use log::Log;
-pub use rotated::{FileNews, RotatedFile, Rotation};
+pub use rotated::{FileNews, RotatedFile, Rotation, old_file};
 pub use run::run;
 pub use signals::{Signal, Signals};

@@ -225,10 +225,15 @@ impl RotatedFile {
     }
 
     fn old(&self, number: u32) -> PathBuf {
-        let mut name = OsString::from(&self.path);
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
+        old_file(&self.path, number)
     }
+}
+
+/// Where an old file of a log lies: number 1 is the newest of them.
+pub fn old_file(path: &Path, number: u32) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
 }
 
 /// How much of `bytes` goes into a file with so much room: all, or up to the end of a line. Zero where the file has to be

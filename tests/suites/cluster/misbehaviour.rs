@@ -43,7 +43,7 @@ const LATER: [Bad; 4] = [
     },
     bad("loops", &["did not beat in time"]),
     bad("fills-folder", &["disk limit", "its limit is 64 MiB", "ringstorm.worker.disk.mb"]),
-    bad("fills-output", &[]),
+    bad("fills-output", &["floods its logs", "ringstorm.worker.log.bytes"]),
 ];
 
 struct Beside {

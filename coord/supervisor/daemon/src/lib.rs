@@ -37,6 +37,7 @@ mod folder_limit;
 pub mod history;
 mod host;
 mod layout;
+mod log_flood;
 pub mod log_writer;
 mod memory;
 mod old_logs;

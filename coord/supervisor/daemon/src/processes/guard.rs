@@ -1,5 +1,5 @@
-//! The guard of one worker process: a thread that starts it, looks at its memory and its folder each second, and sees its
-//! end.
+//! The guard of one worker process: a thread that starts it, looks at its memory, its folder and its logs each second, and
+//! sees its end.
 //!
 //! Invariant: the last word about the process comes from here, after everything of it is gone, but for what hangs in the
 //! kernel. Threading: one thread each. Errors: told by the outlet.
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use ringstorm_supervisor::events::{Exit, ProcessEvent, StartWorker, StopHow};
 use ringstorm_supervisor::share::ExecutorId;
@@ -27,6 +27,7 @@ use super::{Ending, Id, Known, Running, Shared, failure_of};
 use crate::disk;
 use crate::folder_limit::FolderLimit;
 use crate::history::What;
+use crate::log_flood::LogFlood;
 use crate::memory::MemoryLimit;
 use crate::procfs::{Stat, processes};
 use crate::report::Report;
@@ -87,9 +88,16 @@ pub(super) fn start(shared: &Shared, worker: &StartWorker) {
 pub(super) fn guard(shared: &Shared, mut guarded: Guarded) {
     let mut is_too_large = false;
     let mut folder = FolderLimit::new(&guarded.folder, shared.how.folder_bytes_max);
+    let mut logs = LogFlood::new(&shared.layout.worker_log(&guarded.topology, guarded.id.0), shared.how.log_rotation);
     while !has_ended(&guarded.pidfd, LOOK_PERIOD) {
         if let Some((_, log)) = &mut guarded.own {
             log.tend().into_iter().for_each(|line| shared.outlet.note(&line));
+        }
+        if let Some(said) = logs.look(SystemTime::now()) {
+            let port = guarded.id.0;
+            shared.outlet.note(&format!("slot {port}: the worker of {}: {said}", guarded.topology));
+            let text = format!("its worker in slot {port} of {}: {said}", shared.how.host);
+            shared.reports.add(report(shared, guarded.id, &guarded.topology, guarded.executors.iter().copied(), text));
         }
         if !is_too_large && let Some(why) = too_large(shared, &mut guarded).or_else(|| folder.look()) {
             is_too_large = true;
