@@ -29,6 +29,7 @@ use crate::interface::{
     BlobNumbers, CodeFailure, CodeRequest, Conf, Content, HeldBlob, NimbusEffect, Refusal, Reply, RequestId, Submission,
 };
 
+use check::token_of;
 use talks::{Names, names, number};
 pub(super) use talks::{Replication, replication, wanted_replication};
 
@@ -379,14 +380,20 @@ impl Nimbus {
     }
 
     pub(super) fn end_submissions(&mut self, submissions: Submissions, why: &str) {
+        let why = format!("this nimbus leads no longer: {why}");
+        let refusal = |is_in_doubt| {
+            if is_in_doubt { Refusal::Unknown(why.clone()) } else { Refusal::TryAgain(why.clone()) }
+        };
+        let mut in_doubt = None;
         if let Some(current) = submissions.current {
             let is_in_doubt = current.is_in_doubt || (current.is_asking && matches!(current.step, Step::Base(_)));
-            let why = format!("this nimbus leads no longer: {why}");
-            let refusal = if is_in_doubt { Refusal::Unknown(why) } else { Refusal::TryAgain(why) };
-            self.reply(current.request, Err(refusal));
+            in_doubt = token_of(&current.submission).filter(|_| is_in_doubt);
+            self.reply(current.request, Err(refusal(is_in_doubt)));
         }
-        for (id, _) in submissions.waiting {
-            self.reply(id, Err(Refusal::TryAgain(format!("this nimbus leads no longer: {why}"))));
+        for (id, submission) in submissions.waiting {
+            // It may be the same one, asked for again by a client that has not heard.
+            let is_in_doubt = in_doubt.is_some() && token_of(&submission) == in_doubt;
+            self.reply(id, Err(refusal(is_in_doubt)));
         }
     }
 }

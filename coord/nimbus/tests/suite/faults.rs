@@ -106,6 +106,30 @@ fn a_leader_that_is_cut_off_in_a_write_says_that_it_does_not_know() {
 }
 
 #[test]
+fn a_submission_that_is_asked_for_again_while_it_is_in_doubt_is_in_doubt() {
+    let is_unknown = |reply: &Result<Reply, Refusal>| matches!(reply, Err(Refusal::Unknown(_)));
+    let mut in_doubt = 0;
+    for at in 0..60 {
+        let mut world = world(&["n1"]);
+        world.store(0).hold_operations();
+        let [first, again, other] =
+            [("words", "t"), ("words", "t"), ("bees", "u")].map(|(name, token)| world.ask(0, submit(name, token)));
+        for _ in 0..at {
+            world.store(0).do_held(1);
+            world.settle();
+        }
+        world.store(0).do_held_and_disconnect(1);
+        world.settle();
+        let replies = [first, again, other].map(|id| world.replies.remove(&id));
+        let [Some(first), Some(again), Some(other)] = replies else { continue };
+        in_doubt += u32::from(is_unknown(&first));
+        assert_eq!(is_unknown(&first), is_unknown(&again), "{at}: {first:?} {again:?}");
+        assert!(matches!(other, Err(Refusal::TryAgain(_))), "{at}: {other:?}");
+    }
+    assert!(in_doubt > 0, "no submission was cut off where it matters");
+}
+
+#[test]
 fn garbage_in_the_tree_is_named_and_left_alone() {
     let mut world = world(&["n1"]);
     world.answer(0, submit("words", "t")).unwrap();

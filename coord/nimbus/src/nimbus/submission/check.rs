@@ -74,11 +74,19 @@ impl Nimbus {
 
     /// Whether a topology came of this very submission.
     fn is_the_same(&self, topology: &NodeName, sent: &Submission) -> bool {
-        let token = |conf: &Conf| conf.get(SUBMISSION_TOKEN).and_then(|token| token.as_str().map(str::to_owned));
-        let of_sent = conf::parse(&sent.conf, "The configuration of the topology").ok().and_then(|conf| token(&conf));
-        let of_topology = self.code.conf(topology).and_then(|conf| token(conf));
-        of_sent.is_some_and(|token| !token.is_empty() && Some(token) == of_topology)
+        let of_topology = self.code.conf(topology).and_then(|conf| token_in(conf));
+        token_of(sent).is_some_and(|token| Some(token) == of_topology)
     }
+}
+
+/// The token of a submission, if the client may ask again.
+pub(super) fn token_of(sent: &Submission) -> Option<String> {
+    conf::parse(&sent.conf, "The configuration of the topology").ok().and_then(|conf| token_in(&conf))
+}
+
+fn token_in(conf: &Conf) -> Option<String> {
+    let token = conf.get(SUBMISSION_TOKEN)?.as_str()?;
+    (!token.is_empty()).then(|| token.to_owned())
 }
 
 fn taken(accepted: Accepted) -> Result<Taken, Refusal> {
