@@ -19,13 +19,17 @@ pub struct Timeouts {
     pub send: Duration,
     /// From then until the whole answer is there (`storm.thrift.socket.timeout.ms`, where it is set).
     pub answer: Duration,
+    /// As `answer`, of the question who leads, if that is shorter: a nimbus that hangs must not hold up whoever could ask
+    /// another one.
+    pub leader: Duration,
 }
 
 impl Default for Timeouts {
-    /// 10 s, 30 s and 90 s. Storm waits 600 s for an answer; a nimbus of ours says after 60 s at the latest that it does not
+    /// 10 s, 30 s, 90 s and 10 s. Storm waits 600 s for an answer; a nimbus of ours says after 60 s at the latest that it does not
     /// know.
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), send: Duration::from_secs(30), answer: Duration::from_secs(90) }
+        let (connect, leader) = (Duration::from_secs(10), Duration::from_secs(10));
+        Self { connect, send: Duration::from_secs(30), answer: Duration::from_secs(90), leader }
     }
 }
 

@@ -119,7 +119,10 @@ impl fmt::Display for LeftAlone {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Killed => formatter.write_str("it was killed"),
-            Self::NoBase => formatter.write_str("it has an assignment and no storm base"),
+            Self::NoBase => formatter.write_str(
+                "it has an assignment and no storm base; if that stays so for \
+                 nimbus.topology.blobstore.deletion.delay.ms, its workers are ended",
+            ),
             Self::Base(why) => write!(formatter, "its storm base cannot be read: {why}"),
             Self::Executors(why) => write!(formatter, "its executors cannot be placed: {why}"),
             Self::Assignment(why) => {

@@ -9,9 +9,10 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use ringstorm_client::Timeouts;
-use ringstorm_records::nimbus::{CallError, Method, NimbusException, call, read_reply};
+use ringstorm_records::nimbus::{CallError, GetLeader, Method, NimbusException, call, read_reply};
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::thrift::frame::{FrameReader, frame};
 use ringstorm_records::thrift::message::ApplicationException;
@@ -101,7 +102,9 @@ impl Connection {
         }
         let what = format!("{} to nimbus {}", M::NAME, shown(&self.address));
         self.send(&frame(&message)).map_err(|why| CallFailure::NotSent(self.broken(format!("{what}: {why}"))))?;
-        let answer = self.receive().map_err(|why| CallFailure::Unknown(self.broken(format!("{what}: {why}"))))?;
+        let Timeouts { answer, leader, .. } = self.timeouts;
+        let limit = if M::NAME == GetLeader::NAME { answer.min(leader) } else { answer };
+        let answer = self.receive(limit).map_err(|why| CallFailure::Unknown(self.broken(format!("{what}: {why}"))))?;
         read_reply::<M>(self.sequence, &answer).map_err(|error| match CallFailure::from(error) {
             CallFailure::Unknown(why) => CallFailure::Unknown(self.broken(format!("{what}: {why}"))),
             answered => answered,
@@ -133,17 +136,16 @@ impl Connection {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Vec<u8>, String> {
-        let deadline = Deadline::after(self.timeouts.answer);
+    fn receive(&mut self, limit: Duration) -> Result<Vec<u8>, String> {
+        let deadline = Deadline::after(limit);
         let mut bytes = vec![0; READ_BYTES];
         loop {
             if let Some(message) = self.frames.next_message().map_err(|error| error.to_string())? {
                 return Ok(message.to_vec());
             }
-            let limit = deadline
-                .of_socket()
-                .ok_or_else(|| format!("no answer came within {} s", self.timeouts.answer.as_secs_f64()))?;
-            self.stream.set_read_timeout(limit).map_err(|error| error.to_string())?;
+            let left =
+                deadline.of_socket().ok_or_else(|| format!("no answer came within {} s", limit.as_secs_f64()))?;
+            self.stream.set_read_timeout(left).map_err(|error| error.to_string())?;
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err("the connection was closed before an answer came".into()),
                 Ok(read) => self.frames.push(&bytes[..read]),
@@ -167,7 +169,7 @@ fn connect(address: &NimbusAddress, timeouts: Timeouts) -> Result<TcpStream, Str
         let Some(left) = deadline.left() else { break };
         // So that one address that swallows everything leaves time for the others.
         let share = u32::try_from(found.len() - index).map_or(left, |others| left / others);
-        let connected = TcpStream::connect_timeout(address, share.max(std::time::Duration::from_millis(1)));
+        let connected = TcpStream::connect_timeout(address, share.max(Duration::from_millis(1)));
         match connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream)) {
             Ok(stream) => return Ok(stream),
             Err(error) => why = format!("{address}: {error}"),

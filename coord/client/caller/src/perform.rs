@@ -19,12 +19,12 @@ use ringstorm_nimbus::interface::{Refusal, Reply, Request, Submission};
 use ringstorm_records::nimbus::GetTopologySummaryByName;
 use ringstorm_records::payload::NimbusAddress;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, shown};
 use crate::file::{UploadFailure, UploadFile};
 use crate::read::read;
 use crate::requests::{ask, message_bytes};
 
-/// After so long without an answer whoever submits is told what may be the reason.
+/// After so long without an answer whoever submits is told so, and what may be the reason.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 
 /// The status of a topology that was killed, as Storm names it.
@@ -66,7 +66,8 @@ pub fn perform(
         }
         _ => None,
     };
-    run(settings, request, file.as_mut(), progress)
+    let is_submission = file.is_some();
+    run(settings, request, file.as_mut(), is_submission, progress)
 }
 
 fn open(file: Option<&Path>) -> Result<UploadFile, ClientError> {
@@ -90,7 +91,7 @@ fn check(
              smaller"
         ))));
     }
-    let allowed = run(settings, Request::IsTopologyNameAllowed { name: name.clone() }, None, progress)?;
+    let allowed = run(settings, Request::IsTopologyNameAllowed { name: name.clone() }, None, true, progress)?;
     match allowed {
         Success::Answered(Reply::Allowed(false)) => {
             // Whoever cannot say more than that it is taken need not be asked for long.
@@ -107,6 +108,7 @@ fn run(
     settings: &ClientSettings,
     request: Request,
     mut file: Option<&mut UploadFile>,
+    is_submission: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Success, ClientError> {
     let start = Instant::now();
@@ -126,7 +128,12 @@ fn run(
                         continue;
                     }
                     ClientEffect::Call { call, address, request } => {
-                        ClientInput::Called { call, outcome: call_of(settings, &address, &request, progress) }
+                        let outcome = if is_submission {
+                            patient_call_of(settings, &address, &request, progress)
+                        } else {
+                            call_of(settings, &address, &request)
+                        };
+                        ClientInput::Called { call, outcome }
                     }
                     ClientEffect::Upload { call, address } => {
                         let uploaded = match file.as_deref_mut() {
@@ -148,30 +155,34 @@ fn run(
     }
 }
 
-/// Calls, and says what a submission may be waiting for when it takes long.
-fn call_of(
+fn call_of(settings: &ClientSettings, address: &NimbusAddress, request: &Request) -> CallOutcome {
+    match Connection::open(address, settings.timeouts) {
+        Ok(mut connection) => ask(&mut connection, request),
+        Err(failure) => CallOutcome::NotSent(failure.to_string()),
+    }
+}
+
+/// Calls for a submission, and says so when it takes long.
+fn patient_call_of(
     settings: &ClientSettings,
     address: &NimbusAddress,
     request: &Request,
     progress: &mut dyn FnMut(Progress),
 ) -> CallOutcome {
-    let call = || match Connection::open(address, settings.timeouts) {
-        Ok(mut connection) => ask(&mut connection, request),
-        Err(failure) => CallOutcome::NotSent(failure.to_string()),
-    };
-    if !matches!(request, Request::Submit(_)) {
-        return call();
-    }
     thread::scope(|scope| {
         let (done, outcome) = channel();
-        scope.spawn(move || done.send(call()));
+        scope.spawn(move || done.send(call_of(settings, address, request)));
         outcome.recv_timeout(SILENCE_MAX).or_else(|_| {
-            progress(Progress::Note(format!(
-                "nimbus at {address} has the file and has not answered for {} s; it waits until as many nimbuses hold the \
-                 file as should, for topology.max.replication.wait.time.sec (60 s) at most; its nimbus.log says which \
-                 one it waits for",
-                SILENCE_MAX.as_secs()
-            )));
+            let (address, secs) = (shown(address), SILENCE_MAX.as_secs());
+            progress(Progress::Note(if matches!(request, Request::Submit(_)) {
+                format!(
+                    "nimbus {address} has the file and has not answered for {secs} s; it waits until as many nimbuses hold \
+                     the file as should, for topology.max.replication.wait.time.sec (60 s) at most; its nimbus.log says \
+                     which one it waits for"
+                )
+            } else {
+                format!("nimbus {address} has not answered for {secs} s; it is waited for a while longer; Ctrl-C ends it")
+            }));
             outcome.recv()
         })
     })

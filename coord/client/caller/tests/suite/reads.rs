@@ -11,7 +11,7 @@ use ringstorm_records::nimbus::{
 use ringstorm_records::thrift::message::ApplicationExceptionKind;
 
 use crate::requests::{good, serve, with_words};
-use crate::server::{Does, Server, nobody, settings};
+use crate::server::{Does, Server, address_of, nobody, settings};
 
 fn by_name(name: &str) -> GetTopologySummaryByName {
     GetTopologySummaryByName { name: Some(name.into()) }
@@ -42,6 +42,20 @@ fn without_the_leader_a_seed_answers() {
     model.leader = Some(nobody());
     let seed = good(model);
     assert_eq!(read(&settings(vec![seed.address()]), &GetTopologySummaries {}).unwrap().len(), 1);
+}
+
+#[test]
+fn a_seed_that_hangs_does_not_hold_up_the_next_one() {
+    let hangs = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let leads = good(with_words());
+    let mut settings = settings(vec![address_of(&hangs), leads.address()]);
+    settings.timeouts.leader = Duration::from_millis(100);
+    settings.timeouts.answer = Duration::from_secs(60);
+    let begun = std::time::Instant::now();
+    read(&settings, &by_name("words")).unwrap();
+    let request = ringstorm_nimbus::interface::Request::Activate { name: "words".into() };
+    ringstorm_caller::perform(&settings, request, None, &mut |_| {}).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
 #[test]

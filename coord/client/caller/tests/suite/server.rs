@@ -142,7 +142,7 @@ pub(crate) fn nobody() -> NimbusAddress {
 
 pub(crate) fn timeouts() -> Timeouts {
     let limit = Duration::from_secs(20);
-    Timeouts { connect: limit, send: limit, answer: limit }
+    Timeouts { connect: limit, send: limit, answer: limit, leader: limit }
 }
 
 /// Three pauses of a moment.
