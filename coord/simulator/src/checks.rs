@@ -107,7 +107,7 @@ pub fn before(mirror: &Mirror, seen: Seen<'_>) -> Result<(), Violation> {
 /// The law that was broken.
 pub fn after(mirror: &Mirror, seen: Seen<'_>) -> Result<(), Violation> {
     match seen.node {
-        Some(Node::Assignment { .. }) => slots::check(mirror, seen.who),
+        Some(Node::Assignment { topology }) => slots::check(mirror, topology, seen.who),
         _ => Ok(()),
     }
 }
