@@ -51,7 +51,9 @@ fn a_broken_local_state_costs_a_line_and_its_workers_but_no_incarnation_twice() 
     world.eventually("its worker is stopped", || (!is_running(pid)).then_some(()));
     assert!(after.slots[&port].last_incarnation >= before.slots[&port].last_incarnation);
     assert_eq!(world.log().matches("local-state.json.broken").count(), 1, "{}", world.log());
-    // Under its new id nothing was assigned to it, and the code is gone.
+    // Under its new id nothing was assigned to it, and the code goes.
+    let code = world.local_dir().join("supervisor/stormdist").join(WORDS);
+    world.eventually("the code is gone", || (!code.exists()).then_some(()));
     world.assign(WORDS, 2, &[(port, &[1])]);
     world.end_supervisor(Signal::KILL);
     world.place_code(WORDS, "is fine");
