@@ -27,6 +27,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ringstorm_control::time::Moment;
 use ringstorm_daemon::Rotation;
@@ -43,6 +44,9 @@ use crate::history::{History, What};
 use crate::layout::Layout;
 use crate::memory::MemoryRule;
 use crate::report::Reports;
+
+/// A process that is killed is gone by then, unless the kernel does not let it.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A process: the port of its slot and its incarnation.
 pub(crate) type Id = (u16, u64);
@@ -102,6 +106,10 @@ struct Known {
     stop: Option<StopHow>,
     /// Why it is to end, if somebody here wants that.
     ending: Option<Ending>,
+    /// What it was sent so far.
+    signals: Vec<&'static str>,
+    /// When it was killed, until it was said that it does not go.
+    killed_at: Option<Instant>,
     /// What it said of its slot.
     trouble: Option<(SlotTrouble, String)>,
 }
@@ -121,7 +129,15 @@ struct Running {
 
 impl Known {
     fn new(topology: &str) -> Self {
-        Self { topology: topology.to_owned(), running: None, stop: None, ending: None, trouble: None }
+        Self {
+            topology: topology.to_owned(),
+            running: None,
+            stop: None,
+            ending: None,
+            signals: Vec::new(),
+            killed_at: None,
+            trouble: None,
+        }
     }
 }
 
@@ -184,7 +200,7 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is such a process. What is said once about its end is not said again.
+    /// Whether there is such a process. A signal that is sent over and over is said once.
     fn stop(&self, id: Id, how: StopHow, ending: Ending) -> bool {
         let mut table = self.table();
         let Some(known) = table.get_mut(&id) else { return false };
@@ -194,14 +210,32 @@ impl Shared {
             Some(running) => running.signal(how),
             None => known.stop = Some(how),
         }
-        let topology = known.topology.clone();
-        drop(table);
         let signal = match how {
             StopHow::Ask => "SIGTERM",
             StopHow::Kill => "SIGKILL",
         };
-        self.history.add(id.0, id.1, &topology, What::Stopped { signal: signal.to_owned(), why });
+        if known.signals.contains(&signal) {
+            return true;
+        }
+        known.signals.push(signal);
+        if how == StopHow::Kill {
+            known.killed_at = Some(Instant::now());
+        }
+        let topology = known.topology.clone();
+        drop(table);
+        let (port, incarnation) = id;
+        self.outlet.note(&format!(
+            "slot {port}: the worker of {topology} (incarnation {incarnation}) is sent {signal}: {why}"
+        ));
+        self.history.add(port, incarnation, &topology, What::Stopped { signal: signal.to_owned(), why });
         true
+    }
+
+    /// Whether it was killed a while ago, is there all the same, and nobody was told.
+    fn does_not_go(&self, id: Id) -> bool {
+        let mut table = self.table();
+        let killed_at = table.get_mut(&id).map(|known| &mut known.killed_at);
+        killed_at.is_some_and(|at| at.take_if(|at| at.elapsed() >= GONE_WITHIN).is_some())
     }
 
     /// There is a process now.

@@ -99,13 +99,16 @@ pub(super) fn guard(shared: &Shared, mut guarded: Guarded) {
             let text = format!("its worker in slot {port} of {}: {said}", shared.how.host);
             shared.reports.add(report(shared, guarded.id, &guarded.topology, guarded.executors.iter().copied(), text));
         }
-        if !is_too_large && let Some(why) = too_large(shared, &mut guarded).or_else(|| folder.look()) {
-            is_too_large = true;
+        if shared.does_not_go(guarded.id) {
             let (port, incarnation) = guarded.id;
             shared.outlet.note(&format!(
-                "slot {port}: the worker of {} (incarnation {incarnation}) is killed: {why}",
+                "slot {port}: the worker of {} (incarnation {incarnation}) was killed seconds ago and is still there: the \
+                 kernel holds it; look at the host's disks and at dmesg",
                 guarded.topology
             ));
+        }
+        if !is_too_large && let Some(why) = too_large(shared, &mut guarded).or_else(|| folder.look()) {
+            is_too_large = true;
             shared.stop(guarded.id, StopHow::Kill, Ending { why, is_wanted: false });
         }
     }
