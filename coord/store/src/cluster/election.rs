@@ -11,7 +11,7 @@ use ringstorm_records::znode::{Candidate, Node, NodeName};
 
 use super::trouble::{Trouble, answer};
 use super::{Listing, Tree};
-use crate::operation::{Answer, Check, CreateMode, Operation, Write};
+use crate::operation::{Answer, Check, CreateMode, Operation, Stat, Write};
 use crate::outcome::{Condition, Doubt};
 use crate::path::ZnodePath;
 use crate::store::SessionId;
@@ -152,7 +152,32 @@ impl Tree {
         Ok(listing)
     }
 
-    /// Writes who leads where Storm writes it. Nobody reads it there.
+    /// Whether whoever is first in the queue acts as the leader: it says so by [`Self::set_leader_info`], in each place
+    /// that it has in the queue. Before that it looks at what there is, and waits for code that it lacks.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn is_leading(&self, first: &Candidate, address: &NimbusAddress) -> Result<bool, Trouble> {
+        let place = self.path(&Node::LeaderCandidate { candidate: first.clone() });
+        let Some((_, place)) = self.get(&place, false).await? else { return Ok(false) };
+        let Some((info, said)) = self.leader_info().await? else { return Ok(false) };
+        Ok(said.changed > place.created && info.address == *address)
+    }
+
+    /// Whoever said last that it leads, if that can be read.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn last_leader(&self) -> Result<Option<NimbusAddress>, Trouble> {
+        Ok(self.leader_info().await?.map(|(info, _)| info.address))
+    }
+
+    async fn leader_info(&self) -> Result<Option<(NimbusInfo, Stat)>, Trouble> {
+        let info = self.get(&self.path(&Node::LeaderInfo {}), false).await?;
+        Ok(info.and_then(|(data, stat)| Some((NimbusInfo::from_bytes(&data).ok()?, stat))))
+    }
+
+    /// Writes who leads where Storm writes it.
     ///
     /// # Errors
     /// [`Trouble`].
