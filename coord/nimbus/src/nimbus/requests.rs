@@ -33,7 +33,7 @@ impl From<lifecycle::Refusal> for Refusal {
         match refusal {
             lifecycle::Refusal::NotAlive(_) => Self::NotAlive(text),
             lifecycle::Refusal::AlreadyAlive(_) => Self::AlreadyAlive(text),
-            lifecycle::Refusal::NoTransition { .. } => Self::IllegalState(text),
+            lifecycle::Refusal::NoTransition { .. } | lifecycle::Refusal::Unreadable { .. } => Self::IllegalState(text),
             _ => Self::InvalidTopology(text),
         }
     }
