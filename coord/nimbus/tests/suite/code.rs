@@ -105,6 +105,23 @@ fn whoever_lacks_code_that_nobody_else_may_have_leads_at_once_without() {
 }
 
 #[test]
+fn the_place_of_a_process_that_is_no_more_is_nobodys_lead() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    let other = 1 - leader;
+    let says = |world: &mut World| world.answer(other, Request::Leader);
+    assert!(matches!(says(&mut world), Ok(Reply::Leader(_))));
+    // Its session goes on for a while.
+    world.crash(leader);
+    world.start(leader);
+    world.run_secs(1);
+    assert!(matches!(says(&mut world), Err(Refusal::TryAgain(_))), "{:#?}", world.notes);
+    world.forget_sessions();
+    world.run_secs(5);
+    assert!(matches!(says(&mut world), Ok(Reply::Leader(_))));
+}
+
+#[test]
 fn whoever_lacks_code_waits_for_a_nimbus_that_led_before_it() {
     let mut world = world(&["n1", "n2"]);
     let leader = world.leader().unwrap();

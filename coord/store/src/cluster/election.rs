@@ -7,6 +7,7 @@
 //! Invariants: numbers only grow, so that a candidate that was first stays first for as long as its node is there.
 
 use ringstorm_records::payload::{NimbusAddress, NimbusInfo};
+use ringstorm_records::records::NimbusSummary;
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 
 use super::trouble::{Trouble, answer};
@@ -153,7 +154,8 @@ impl Tree {
     }
 
     /// Whether whoever is first in the queue acts as the leader: it says so by [`Self::set_leader_info`], in each place
-    /// that it has in the queue. Before that it looks at what there is, and waits for code that it lacks.
+    /// that it has in the queue. Before that it looks at what there is, and waits for code that it lacks. A place in the
+    /// queue that is of another session than the nimbus of this address was left behind by a process that is no more.
     ///
     /// # Errors
     /// [`Trouble`].
@@ -161,7 +163,13 @@ impl Tree {
         let place = self.path(&Node::LeaderCandidate { candidate: first.clone() });
         let Some((_, place)) = self.get(&place, false).await? else { return Ok(false) };
         let Some((info, said)) = self.leader_info().await? else { return Ok(false) };
-        Ok(said.changed > place.created && info.address == *address)
+        if said.changed < place.created || info.address != *address {
+            return Ok(false);
+        }
+        let living = self.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
+        let is_there =
+            |summary: &NimbusSummary| summary.host == address.host() && summary.port == i32::from(address.port());
+        Ok(living.iter().any(|(_, summary, stat)| is_there(summary) && stat.owner == place.owner))
     }
 
     /// Whoever said last that it leads, if that can be read.
