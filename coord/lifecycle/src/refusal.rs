@@ -22,8 +22,8 @@ pub enum Refusal {
     Invalid(Vec<String>),
     /// What the tree says of the topology cannot be read; of none of Storm's exceptions. Storm's nimbus ends.
     #[error(
-        "topology {topology} is there, and its node {path} cannot be read: {why}; put back what it held, or kill the topology, \
-         which ends it at once, and submit it again"
+        "topology {topology} is there, and its node {path} cannot be read: {why}; put back what it held, or kill the \
+         topology and submit it again"
     )]
     Unreadable {
         /// The id of the topology.

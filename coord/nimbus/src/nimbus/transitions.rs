@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle as lifecycle;
+use ringstorm_lifecycle::base::anew;
 use ringstorm_lifecycle::id::{find, is_of_name};
 use ringstorm_lifecycle::rebalance;
 use ringstorm_lifecycle::system::message_timeout_secs;
@@ -162,17 +163,10 @@ impl Nimbus {
             TransitionSaid::Changed { topology, result: Ok(decision) } => self.take_decision(topology, decision),
             TransitionSaid::Removed { topology, result: Ok(()) } => {
                 self.note(format_args!("topology {topology} is gone"));
-                // One whose base cannot be read is killed without a wait.
-                self.answer_operator(Ok(Reply::Done));
                 self.finish_act();
                 self.want_round();
             }
-            TransitionSaid::Found(Err(trouble)) => self.act_trouble(&trouble),
-            TransitionSaid::Removed { result: Err(trouble), .. } => {
-                if let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) {
-                    // Part of it may be gone already; the base goes last.
-                    operation.is_in_doubt = true;
-                }
+            TransitionSaid::Found(Err(trouble)) | TransitionSaid::Removed { result: Err(trouble), .. } => {
                 self.act_trouble(&trouble);
             }
             TransitionSaid::Changed { result: Err(trouble), .. } => {
@@ -189,7 +183,6 @@ impl Nimbus {
         self.note_skipped(listing.skipped.iter().cloned());
         let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) else { return };
         let (name, action) = (operation.name.clone(), operation.action.clone());
-        let is_in_doubt = operation.is_in_doubt;
         let found = find(&name, listing.found.iter().map(|(topology, base)| (topology.as_str(), base)));
         let unread = listing.skipped.iter().find(|skipped| is_of_name(skipped.path.name(), &name));
         let node = |id: &str| NodeName::new(id).map_err(|error| Refusal::IllegalState(error.to_string()));
@@ -200,11 +193,6 @@ impl Nimbus {
                 node(skipped.path.name()).map(|topology| (action, topology))
             }
             (Err(_), Some(skipped)) => Err(unreadable(skipped).into()),
-            // It was being removed when the connection broke.
-            (Err(_), None) if is_in_doubt && matches!(action, Action::Kill { .. }) => {
-                self.answer_operator(Ok(Reply::Done));
-                return self.finish_act();
-            }
             (Err(refusal), None) => Err(refusal.into()),
         };
         match action {
@@ -339,6 +327,7 @@ async fn change(
     let decided = Arc::clone(&last);
     let id = topology.clone();
     let is_kill = matches!(action, Action::Kill { .. });
+    let of_garbage = action.clone();
     let decide = move |base: &StormBase| {
         let decision = decide(id.as_str(), base, &action, timeout);
         let changed = decision.as_ref().ok().and_then(|transition| transition.base.clone());
@@ -348,8 +337,14 @@ async fn change(
     };
     match tree.change_storm_base(leader, topology, decide).await? {
         Reading::Absent => Ok(None),
-        // A wait has nowhere to stand, and nobody can say what it should be like: an end without one is what is left.
-        Reading::Garbage { .. } if is_kill => Ok(Some(Ok(Effect::Remove))),
+        Reading::Garbage { stat, .. } if is_kill => {
+            // All that is needed of it from here on: it has its name, and ends.
+            let decision = transition(topology.as_str(), &anew(topology.as_str()), &of_garbage, timeout);
+            if let Ok(Transition { base: Some(killed), .. }) = &decision {
+                tree.replace_storm_base(leader, topology, killed, stat.version).await?;
+            }
+            Ok(Some(decision.map(|transition| transition.effect)))
+        }
         Reading::Garbage { why, .. } => {
             let path = tree.path(&Node::Storm { topology: topology.clone() });
             Ok(Some(Err(unreadable(&Skipped { path, why }))))

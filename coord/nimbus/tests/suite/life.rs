@@ -232,8 +232,12 @@ fn a_topology_whose_base_cannot_be_read_is_said_to_be_and_can_be_killed() {
         );
     }
     assert_eq!(world.assignments().len(), 1);
-    // Where a wait could stand nothing can be read: it ends at once.
-    assert_eq!(world.answer(0, kill("words", Some(1000))), Ok(Reply::Done));
+    assert_eq!(world.answer(0, kill("words", Some(8))), Ok(Reply::Done));
+    let (_, base) = &world.bases()[0];
+    assert_eq!((base.name.as_str(), base.status), ("words", TopologyStatus::Killed));
+    world.run_secs(7);
+    assert_eq!(world.assignments().len(), 1);
+    world.run_secs(2);
     assert!(world.assignments().is_empty() && !world.paths().contains(&path.to_string()));
     world.run_secs(400);
     assert!(!world.paths().iter().any(|path| path.contains("words-1-")), "{:#?}", world.paths());

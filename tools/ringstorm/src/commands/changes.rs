@@ -29,11 +29,7 @@ pub(crate) fn kill(conf: &Conf, arguments: &Kill, json: bool) -> Result<Status, 
         let killed = request(conf, Request::Kill { name: name.clone(), options });
         match killed {
             Ok(success) => {
-                let words = || match is_gone(conf, name) {
-                    // One of which nothing can be read has no wait.
-                    true => "is killed, and gone".to_owned(),
-                    false => format!("is killed: it ends {}", after(conf, name, arguments.wait)),
-                };
+                let words = || format!("is killed: it ends {}", after(conf, name, arguments.wait));
                 done(name, "killed", words, &success, json)?;
             }
             Err(failure) if arguments.ignore_errors => {
@@ -99,11 +95,6 @@ fn beyond(name: &str, wanted: i64, slots: i64, executors: Option<i64>) -> Option
             limits.join(", and ")
         )
     })
-}
-
-/// Whether no topology has this name, as far as a quick answer says.
-fn is_gone(conf: &Conf, name: &str) -> bool {
-    read(&quickly(conf), &GetTopologySummaries {}).is_ok_and(|topologies| topologies.iter().all(|it| it.name != name))
 }
 
 /// For questions that are only for better words.
