@@ -67,17 +67,20 @@ pub(crate) fn rebalance(
     let success = request(conf, Request::Rebalance { name: arguments.name.clone(), options })?;
     let words = || format!("is rebalancing: it is placed anew {}", after(conf, &arguments.name, arguments.wait));
     done(&arguments.name, "rebalancing", words, &success, json)?;
-    if let Some(remark) = arguments.workers.and_then(|wanted| too_many(conf, &arguments.name, wanted)) {
+    if let Some(remark) = too_many(conf, arguments) {
         output::say(&format!("note: {remark}"));
     }
     Ok(Status::Done)
 }
 
 /// A remark if a topology is to have more workers than it can. Asked for once; without an answer there is none.
-fn too_many(conf: &Conf, name: &str, wanted: i32) -> Option<String> {
+fn too_many(conf: &Conf, arguments: &Rebalance) -> Option<String> {
+    let (name, wanted) = (&arguments.name, arguments.workers?);
     let cluster = read(&quickly(conf), &GetClusterInfo {}).ok()?;
     let slots: i64 = cluster.supervisors.iter().map(|supervisor| i64::from(supervisor.num_workers)).sum();
-    let executors = cluster.topologies.iter().find(|it| it.name == name).map(|it| i64::from(it.num_executors));
+    let found = cluster.topologies.iter().find(|it| it.name == *name);
+    // With other numbers of executors it may have more than now.
+    let executors = found.filter(|_| arguments.executors.is_empty()).map(|it| i64::from(it.num_executors));
     beyond(name, i64::from(wanted), slots, executors)
 }
 
