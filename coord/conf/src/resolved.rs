@@ -57,7 +57,7 @@ impl Resolved {
         let client = reader.client(nimbus_thrift_port);
         let supervisor = reader.supervisor();
         let user = user.unwrap_or_else(user_name);
-        let nimbus = reader.nimbus(local_dir.to_string_lossy().into_owned(), user);
+        let nimbus = reader.nimbus(client.seeds.len(), local_dir.to_string_lossy().into_owned(), user);
         if !reader.errors.is_empty() {
             return Err(ConfigErrors(reader.errors).into());
         }
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn nimbus(&mut self, local_dir: String, user: String) -> NimbusSettings {
+    fn nimbus(&mut self, seeds: usize, local_dir: String, user: String) -> NimbusSettings {
         let default = NimbusSettings::default();
         let beats = BeatSettings::default();
         NimbusSettings {
@@ -208,6 +208,7 @@ impl Reader<'_> {
             },
             user,
             local_dir,
+            has_peers: seeds > 1,
             ..default
         }
     }

@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 
 use ringstorm_records::records::{DebugOptions, StormBase, TopologyActionOptions, TopologyStatus};
+use ringstorm_records::thrift::UnknownFields;
+
+use crate::id::name_of;
 
 /// What is to change in a base. The empty change, [`Changes::default`], still writes what Storm's writes: the maps and the
 /// launch time are set then, if they were not.
@@ -64,6 +67,25 @@ pub fn changed(base: &StormBase, changes: Changes) -> StormBase {
         prev_status: changes.prev_status,
         component_debug: Some(component_debug),
         ..base.clone()
+    }
+}
+
+/// A base for a topology of which nothing is known but its id: its name, inactive, with no workers.
+#[must_use]
+pub fn anew(topology: &str) -> StormBase {
+    StormBase {
+        name: name_of(topology).unwrap_or(topology).to_owned(),
+        status: TopologyStatus::Inactive,
+        num_workers: 0,
+        component_executors: None,
+        launch_time_secs: None,
+        owner: None,
+        topology_action_options: None,
+        prev_status: None,
+        component_debug: None,
+        principal: None,
+        topology_version: None,
+        unknown: UnknownFields::default(),
     }
 }
 

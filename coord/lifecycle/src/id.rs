@@ -105,6 +105,11 @@ pub fn find<'a>(name: &str, bases: impl IntoIterator<Item = (&'a str, &'a StormB
     found.map(|(id, _)| id).ok_or_else(|| Refusal::NotAlive(format!("{name} is not alive")))
 }
 
+/// Whether this is the id of a topology of this name, for one whose base cannot be read.
+pub fn is_of_name(topology: &str, name: &str) -> bool {
+    name_of(topology) == Some(name)
+}
+
 /// Checks that no topology has this name; one that is being killed still has its own.
 ///
 /// # Errors

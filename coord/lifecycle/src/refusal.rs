@@ -20,6 +20,19 @@ pub enum Refusal {
     /// `InvalidTopologyException`, with every reason; at least one. Storm stops at the first.
     #[error("{}", .0.join("\n"))]
     Invalid(Vec<String>),
+    /// What the tree says of the topology cannot be read; of none of Storm's exceptions. Storm's nimbus ends.
+    #[error(
+        "topology {topology} is there, and its node {path} cannot be read: {why}; put back what it held, or kill the \
+         topology and submit it again"
+    )]
+    Unreadable {
+        /// The id of the topology.
+        topology: String,
+        /// The node.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A `RuntimeException` in Storm, which its clients see as an internal error of the server: the topology is in no
     /// state for that. Text as in Storm.
     #[error("No transition for event: {action}, status: {status} storm-id: {topology}")]
@@ -46,7 +59,7 @@ impl Refusal {
             Self::NotAlive(_) => Some(NotAliveException { msg }.into()),
             Self::AlreadyAlive(_) => Some(AlreadyAliveException { msg }.into()),
             Self::Invalid(_) => Some(InvalidTopologyException { msg }.into()),
-            Self::NoTransition { .. } => None,
+            Self::NoTransition { .. } | Self::Unreadable { .. } => None,
         }
     }
 }

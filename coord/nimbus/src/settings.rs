@@ -34,9 +34,11 @@ pub struct NimbusSettings {
     /// (`nimbus.topology.blobstore.deletion.delay.ms`). An id holds the second of its submission, and is not given again
     /// while anything of it is left: the delay must be longer than the clocks of nimbuses may differ.
     pub deletion_delay: Duration,
-    /// How long whoever is first in the queue waits for code that nobody holds before it leads without. Ringstorm's own;
-    /// Storm's waits for ever.
+    /// How long whoever is first in the queue waits for code that nobody holds before it leads without, where another
+    /// nimbus is known that may come with it. Ringstorm's own; Storm's waits for ever.
     pub lost_code_wait: Duration,
+    /// Whether other nimbuses belong to the cluster, there or not (`nimbus.seeds` names several).
+    pub has_peers: bool,
     /// How long a request is tried again before it is answered that it does not succeed. Ringstorm's own.
     pub give_up_after: Duration,
     /// How beats are judged.
@@ -62,6 +64,7 @@ impl Default for NimbusSettings {
             replication_period: Duration::from_secs(1),
             deletion_delay: Duration::from_secs(300),
             lost_code_wait: Duration::from_secs(60),
+            has_peers: false,
             give_up_after: Duration::from_secs(60),
             beats: BeatSettings::default(),
             retry_pause: Duration::from_millis(100),

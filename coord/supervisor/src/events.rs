@@ -98,6 +98,8 @@ pub enum StartFailure {
 pub enum Exit {
     /// By itself, with this code.
     Code(i32),
+    /// In order, since by the tree it has nothing to do in its slot any more, as it said. This host may see that later.
+    Done,
     /// By a signal.
     Signal(i32),
     /// Nobody knows: it was adopted, or was not there.
@@ -310,6 +312,7 @@ impl fmt::Display for Exit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(formatter, "ended with code {code}"),
+            Self::Done => formatter.write_str("ended with code 0"),
             Self::Signal(signal) => write!(formatter, "was ended by signal {signal}"),
             Self::Unknown => formatter.write_str("is not there any more"),
         }

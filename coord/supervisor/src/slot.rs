@@ -47,6 +47,9 @@ pub struct Slot {
     restarts: Restarts,
     withdrawal: Withdrawal,
     ended: Ended,
+    /// What the last process ran, if it left since it has nothing to do here any more while it was wanted still, and what
+    /// held for restarts before.
+    left: Option<(Share, Restarts)>,
 }
 
 impl Slot {
@@ -61,6 +64,7 @@ impl Slot {
             restarts: Restarts::default(),
             withdrawal: Withdrawal::default(),
             ended: Ended::default(),
+            left: None,
         }
     }
 
@@ -180,6 +184,11 @@ impl Slot {
         if self.wanted.as_ref().and_then(topology) != topology(&wanted) {
             // Another topology has not deserved the pauses of this one.
             self.restarts = Restarts::default();
+            self.left = None;
+        }
+        if let Some((_, before)) = self.left.take_if(|(share, _)| !wanted.is_for(share)) {
+            // It has seen first what is seen here now: that was no death.
+            self.restarts = before;
         }
         self.wanted = Some(wanted);
     }
@@ -231,8 +240,10 @@ impl Slot {
 
     fn exited(&mut self, around: Surroundings<'_>, how: Exit, actions: &mut Vec<SlotAction>) {
         let Some((process, reason)) = self.end() else { return };
-        if matches!(reason, None | Some(Reason::Relaunch)) {
-            self.died(around, &process, &how.to_string(), actions);
+        match reason {
+            None if how == Exit::Done => self.has_left(around, &process, actions),
+            None | Some(Reason::Relaunch) => self.died(around, &process, &how.to_string(), actions),
+            Some(Reason::AssignmentChanged | Reason::CodeChanged) => {}
         }
         if reason == Some(Reason::CodeChanged) {
             self.state = State::Vacant(Vacancy::BlobUpdate);
@@ -266,6 +277,26 @@ impl Slot {
         self.ended.add(process.incarnation());
         self.withdrawal.process_ended();
         Some((process, reason))
+    }
+
+    /// It left in order. As long as it is wanted here all the same that counts as a death, lest it goes on and on.
+    fn has_left(&mut self, around: Surroundings<'_>, process: &Process, actions: &mut Vec<SlotAction>) {
+        let is_wanted = self.wanted.as_ref().is_none_or(|wanted| wanted.is_for(process.share()));
+        if !is_wanted {
+            return;
+        }
+        self.left = Some((process.share().clone(), self.restarts.clone()));
+        let (now, port) = (around.now.moment, self.port);
+        self.restarts.died(now, process.ran(now), around.settings);
+        let pause = self.restarts.not_before().since(now);
+        if !pause.is_zero() {
+            let topology = &process.share().topology;
+            actions.push(SlotAction::Note(format!(
+                "slot {port}: the worker of {topology} found again that it has nothing to do here, and by what this \
+                 supervisor knows it has; if that stays so, it is started again in {} s",
+                pause.as_secs_f32()
+            )));
+        }
     }
 
     fn died(&mut self, around: Surroundings<'_>, process: &Process, how: &str, actions: &mut Vec<SlotAction>) {

@@ -41,8 +41,8 @@ pub fn supervisor_summary(id: &NodeName, info: &SupervisorInfo) -> SupervisorSum
         num_used_workers: count(&info.used_ports),
         supervisor_id: id.as_str().to_owned(),
         total_resources: info.resources_map.clone(),
-        // Nothing blacklists supervisors.
-        blacklisted: Some(false),
+        // Nothing else keeps work from a supervisor that lives.
+        blacklisted: Some(info.is_out_of_service == Some(true)),
         ..SupervisorSummary::default()
     };
     if let Some(version) = &info.version {

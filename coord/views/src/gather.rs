@@ -51,6 +51,8 @@ pub struct Nimbuses {
     pub living: Vec<NimbusSummary>,
     /// Where the one that leads is reached, if one does.
     pub leader: Option<NimbusAddress>,
+    /// Who is first in the queue and does not lead yet.
+    pub gaining: Option<NimbusAddress>,
 }
 
 /// The nimbuses.
@@ -61,9 +63,13 @@ pub async fn nimbuses(tree: &Tree) -> Result<Gathered<Nimbuses>, NoAnswer> {
     let Listing { found, mut skipped } = tree.nimbuses(false).await?;
     let queue = tree.queue().await?;
     skipped.extend(queue.skipped);
-    let leader = queue.found.into_iter().next().map(|(_, address)| address);
+    let (mut leader, mut gaining) = (None, None);
+    if let Some((candidate, address)) = queue.found.into_iter().next() {
+        let of = if tree.is_leading(&candidate, &address).await? { &mut leader } else { &mut gaining };
+        *of = Some(address);
+    }
     let living = found.into_iter().map(|(_, summary)| summary).collect();
-    Ok(Gathered { value: Nimbuses { living, leader }, skipped })
+    Ok(Gathered { value: Nimbuses { living, leader, gaining }, skipped })
 }
 
 /// The supervisors that live, by id.

@@ -19,7 +19,7 @@ use crate::topologies::Extent;
 pub enum Lack {
     /// Its assignment is there and cannot be read. With the reason.
     Assignment(String),
-    /// No nimbus holds its code.
+    /// No nimbus says that it holds its code, and this one does not.
     Code,
     /// Tasks without a slot.
     Tasks {
@@ -45,7 +45,8 @@ pub fn lack(topology: &Topology, definition: Option<&Definition>) -> Option<Lack
     if let Some(why) = &topology.assignment_fault {
         return Some(Lack::Assignment(why.clone()));
     }
-    if topology.code_holders == 0 {
+    // This one may have come back just now, and says to the tree what it holds next.
+    if topology.code_holders == 0 && definition.is_none() {
         return Some(Lack::Code);
     }
     let wanted = definition?.tasks().count();
@@ -97,16 +98,58 @@ impl Room {
     }
 }
 
+/// How long a nimbus that has come, or come back, may take to say what it holds.
+const SETTLED_AFTER_SECS: i64 = 60;
+
+/// Whether what nimbuses say of the code that they hold is all that there is to be known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// All that live have said what they hold.
+    Known,
+    /// One has come, or come back, so many seconds ago, and may not have said yet what it holds.
+    NotYet(i64),
+    /// This one waits for the code before it leads.
+    WaitedFor(String),
+}
+
+impl Holding {
+    /// By who is first in the queue without leading yet, and since when the newest of the nimbuses has been there, both in
+    /// milliseconds since 1970. Clocks may differ: one that is to come in the future has just come.
+    pub fn of(gaining: Option<String>, newest_ms: Option<i64>, now_ms: i64) -> Self {
+        let age_secs = newest_ms.map_or(SETTLED_AFTER_SECS, |newest| now_ms.saturating_sub(newest).max(0) / 1000);
+        match gaining {
+            Some(nimbus) => Self::WaitedFor(nimbus),
+            None if age_secs < SETTLED_AFTER_SECS => Self::NotYet(age_secs),
+            None => Self::Known,
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Known => {
+                "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again"
+                    .to_owned()
+            }
+            Self::NotYet(secs) => format!(
+                "no nimbus has said yet that it holds its code; one came, or came back, {secs} s ago, so that this may \
+                 change: look again in a minute before you do anything about it"
+            ),
+            Self::WaitedFor(nimbus) => format!(
+                "no nimbus has said yet that it holds its code; nimbus {nimbus} waits for one that does before it leads, for \
+                 a minute or so, and then leads without: bring back one that does"
+            ),
+        }
+    }
+}
+
 /// In words.
-pub fn words(lack: &Lack, room: Room) -> String {
+pub fn words(lack: &Lack, room: Room, holding: &Holding) -> String {
     match lack {
         Lack::Assignment(why) => format!(
             "its assignment cannot be read: {why}; what runs of it goes on, and nothing of it is \
              moved or started; restore that node, or kill the topology and submit it again"
         ),
-        Lack::Code => {
-            "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again".to_owned()
-        }
+        Lack::Code => holding.words(),
         Lack::Tasks { placed, wanted } => format!("{placed} of {wanted} tasks are placed: {}", room.why()),
         Lack::Workers { there, wanted } => format!("it has {there} of {wanted} workers: {}", room.why()),
     }

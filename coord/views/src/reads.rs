@@ -18,6 +18,7 @@ use std::sync::Arc;
 use ringstorm_lifecycle::conf::Conf;
 use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_records::nimbus::Method;
+use ringstorm_records::records::NimbusSummary;
 use ringstorm_records::znode::{Node, NodeName};
 use ringstorm_store::cluster::{Cluster, Reading, Skipped, Tree};
 use ringstorm_store::procedure::Procedure;
@@ -26,7 +27,7 @@ use crate::answer::{Answer, NoAnswer};
 use crate::definition::Definition;
 use crate::gather::{self, Topology};
 use crate::history::PastTopology;
-use crate::placing::{Lack, Room, lack, words};
+use crate::placing::{Holding, Lack, Room, lack, words};
 use crate::topologies::Definitions;
 
 /// What this nimbus has on its disk.
@@ -154,7 +155,18 @@ impl Asking {
         let supervisors = gather::supervisors(&self.tree).await?.value;
         let assignments = gather::assignments(&self.tree).await?.value;
         let room = Room::of(&supervisors, assignments.values());
-        Ok(lacks.into_iter().map(|(id, lack)| (id, words(&lack, room))).collect())
+        let lacks_code = lacks.iter().any(|(_, lack)| *lack == Lack::Code);
+        let holding = if lacks_code { self.holding().await? } else { Holding::Known };
+        Ok(lacks.into_iter().map(|(id, lack)| (id, words(&lack, room, &holding))).collect())
+    }
+
+    /// Whether all nimbuses have said which code they hold.
+    async fn holding(&self) -> Result<Holding, NoAnswer> {
+        let gaining = gather::nimbuses(&self.tree).await?.value.gaining;
+        let gaining = gaining.map(|nimbus| format!("{}:{}", nimbus.host(), nimbus.port()));
+        let living = self.tree.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
+        let newest_ms = living.iter().map(|(_, _, stat)| stat.created_ms).max();
+        Ok(Holding::of(gaining, newest_ms, i64::from(self.now_secs) * 1000))
     }
 
     fn code_path(&self, topology: &NodeName) -> Option<ringstorm_store::path::ZnodePath> {

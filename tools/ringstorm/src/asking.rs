@@ -50,7 +50,13 @@ pub(crate) fn request(conf: &Conf, request: Request) -> Result<Success, Failure>
     };
     patiently(tried(&settings), || perform(&settings, request, None, &mut tell)).map_err(|error| match error {
         ringstorm_client::ClientError::Refused(Refusal::NotAlive(text)) => not_alive(&text),
-        error => error.into(),
+        error => match &error {
+            ringstorm_client::ClientError::Refused(Refusal::IllegalState(text)) => {
+                no_transition(text).map(Failure::new)
+            }
+            _ => None,
+        }
+        .unwrap_or_else(|| error.into()),
     })
 }
 
@@ -101,9 +107,48 @@ fn not_alive(text: &impl Display) -> Failure {
     Failure::new(format!("{text}; `ringstorm list` shows the topologies that there are"))
 }
 
+/// What Storm's words mean that something cannot be done in the state that a topology is in, if these are such.
+fn no_transition(text: &str) -> Option<String> {
+    let (action, rest) = text.strip_prefix("No transition for event: ")?.split_once(", status: ")?;
+    let (status, topology) = rest.split_once(" storm-id: ")?;
+    let asked = match action {
+        "ACTIVATE" => "activated",
+        "INACTIVATE" => "deactivated",
+        "REBALANCE" => "rebalanced",
+        "KILL" => "killed",
+        _ => return None,
+    };
+    let advice = match status {
+        "REBALANCING" => {
+            "it is rebalancing; ask again when that is done (`ringstorm list` shows its status), or kill it"
+        }
+        "KILLED" => "it was killed, and is removed after its wait; to have it again, submit it then",
+        _ => return None,
+    };
+    Some(format!("{topology} cannot be {asked} now, and nothing was done: {advice}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_topology_cannot_become_is_said_in_plain_words() {
+        let said = |action, status| {
+            no_transition(&format!("No transition for event: {action}, status: {status} storm-id: a-1-2"))
+        };
+        let words = said("REBALANCE", "REBALANCING").unwrap();
+        assert!(
+            words.starts_with("a-1-2 cannot be rebalanced now, and nothing was done: it is rebalancing;"),
+            "{words}"
+        );
+        assert!(
+            said("INACTIVATE", "KILLED")
+                .unwrap()
+                .contains("cannot be deactivated now, and nothing was done: it was killed")
+        );
+        assert_eq!((said("NOD", "KILLED"), no_transition("something else")), (None, None));
+    }
 
     #[test]
     fn it_is_said_truly_how_long_it_goes_on() {

@@ -234,6 +234,8 @@ fn seeds_may_have_ports_of_their_own() {
     let seeds = with_settings(&["nimbus.seeds=[\"n1\", \"n2:7000\", \"::1\", \"[::1]:7001\"]"]).conf().nimbus_seeds();
     let seeds: Vec<_> = seeds.iter().map(|seed| (seed.host(), seed.port())).collect();
     assert_eq!(seeds, [("n1", 6627), ("n2", 7000), ("::1", 6627), ("::1", 7001)]);
+    let has_peers = |seeds: &str| with_settings(&[&format!("nimbus.seeds={seeds}")]).conf().nimbus_settings().has_peers;
+    assert!(has_peers(r#"["n1", "n2"]"#) && !has_peers(r#"["n1"]"#));
 }
 
 #[test]

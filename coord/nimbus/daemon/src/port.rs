@@ -12,7 +12,8 @@
 //! - `places`: which connection gives way, pure.
 //! - `pacing`: which lines are written about broken peers, pure.
 //!
-//! Threading: everything belongs to the thread that `serve` runs on. Errors: each broken peer costs one line of the log.
+//! Threading: everything belongs to the thread that `serve` runs on. Errors: a broken peer costs one line of the log; of many
+//! it is said how many there were.
 
 mod conversation;
 mod pacing;
@@ -33,7 +34,7 @@ use ringstorm_records::nimbus::NimbusCall;
 use ringstorm_records::thrift::frame::{SERVER_BYTES_MAX, frame};
 
 use conversation::{Conversation, Step};
-use pacing::Pacing;
+use pacing::{Kind, Pacing};
 use places::{Place, Places};
 
 /// How much is read at a time, in bytes. One buffer serves all connections.
@@ -44,6 +45,9 @@ const SMALL_BYTES_MAX: usize = 16 << 10;
 
 /// The pause after a connection could not be accepted: there are no files or no memory left for it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Between two looks whether lines were not written.
+const LOOK_PERIOD: Duration = Duration::from_secs(5);
 
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -124,7 +128,7 @@ pub(crate) fn serve(
         places: RefCell::new(Places::new(limits.connections_max)),
         large,
         buffer: RefCell::new(vec![0; READ_BYTES]),
-        pacing: RefCell::new(Pacing::new(Instant::now())),
+        pacing: RefCell::default(),
         log: Box::new(log),
     });
     let executor = Rc::new(LocalExecutor::new());
@@ -133,7 +137,7 @@ pub(crate) fn serve(
         // Nothing is ever sent.
         let _ = stop.recv().await;
     };
-    async_io::block_on(executor.run(future::or(stopped, accepting)));
+    async_io::block_on(executor.run(future::or(stopped, future::or(accepting, port.count()))));
     Ok(())
 }
 
@@ -145,14 +149,17 @@ async fn accept<A: Answers + 'static>(listener: &Async<TcpListener>, port: &Rc<P
                 let (place, gives_way) = port.places.borrow_mut().take(Rc::clone(&stream));
                 if let Some(silent) = gives_way {
                     let count = port.limits.connections_max;
-                    port.say(format!("there are {count} connections: the one that was silent for longest is closed"));
+                    port.say(
+                        Kind::GivesWay,
+                        format!("there are {count} connections: the one that was silent for longest is closed"),
+                    );
                     close(&silent);
                 }
                 let port = Rc::clone(port);
                 executor.spawn(async move { port.converse(&stream, peer, place).await }).detach();
             }
             Err(error) => {
-                port.say(format!("a connection cannot be accepted: {error}"));
+                port.say(Kind::NotAccepted, format!("a connection cannot be accepted: {error}"));
                 // What the most silent one has may be what is missing.
                 let gives_way = port.places.borrow_mut().give_way();
                 if let Some(silent) = gives_way {
@@ -170,9 +177,23 @@ fn close(stream: &Async<TcpStream>) {
 }
 
 impl<A: Answers> Port<A> {
-    fn say(&self, line: String) {
-        if let Some(line) = self.pacing.borrow_mut().pace(Instant::now(), line) {
+    fn say(&self, kind: Kind, line: String) {
+        let written = self.pacing.borrow_mut().pace(Instant::now(), kind, line);
+        if let Some(line) = written {
             (self.log)(&line);
+        }
+    }
+
+    /// Says from time to time how many lines were not written.
+    async fn count(&self) {
+        loop {
+            let due = self.pacing.borrow().due();
+            match due {
+                Some(due) => drop(Timer::at(due).await),
+                None => drop(Timer::after(LOOK_PERIOD).await),
+            }
+            let lines = self.pacing.borrow_mut().counts(Instant::now());
+            lines.iter().for_each(|line| (self.log)(line));
         }
     }
 
@@ -184,7 +205,7 @@ impl<A: Answers> Port<A> {
         let mut name = |why: &str| {
             if !is_named {
                 is_named = true;
-                self.say(format!("the connection of {peer} is broken: {why}"));
+                self.say(Kind::Broken, format!("the connection of {peer} is broken: {why}"));
             }
         };
         let ended = self.calls(stream, place, &mut name).await;

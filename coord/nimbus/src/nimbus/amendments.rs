@@ -9,10 +9,10 @@
 
 use std::fmt;
 
-use ringstorm_lifecycle::id::find;
+use ringstorm_lifecycle::id::{find, is_of_name};
 use ringstorm_records::records::{Credentials, LogConfig, LogLevelAction};
 use ringstorm_records::znode::NodeName;
-use ringstorm_store::cluster::{Leadership, Reading, Tree, Trouble};
+use ringstorm_store::cluster::{Leadership, Listing, Reading, Tree, Trouble};
 use ringstorm_store::outcome::Condition;
 
 use super::Nimbus;
@@ -20,6 +20,7 @@ use super::acts::{Act, ActSaid};
 use super::leadership::bases;
 use super::requests::sync;
 use super::said::TermSaid;
+use super::transitions::unreadable;
 use crate::interface::{Refusal, Reply, RequestId};
 
 /// Something that is set.
@@ -159,10 +160,13 @@ async fn set_credentials(
     name: &str,
     credentials: &Credentials,
 ) -> Result<Result<(), Refusal>, Trouble> {
-    let bases = bases(tree, false).await?.found;
+    let Listing { found: bases, skipped } = bases(tree, false).await?;
     let id = match find(name, bases.iter().map(|(topology, base)| (topology.as_str(), base))) {
         Ok(id) => id,
-        Err(refusal) => return Ok(Err(refusal.into())),
+        Err(refusal) => {
+            let unread = skipped.iter().find(|skipped| is_of_name(skipped.path.name(), name));
+            return Ok(Err(unread.map_or(refusal, unreadable).into()));
+        }
     };
     let Some((topology, base)) = bases.iter().find(|(topology, _)| topology.as_str() == id) else {
         return Ok(Err(Refusal::NotAlive(format!("{name} is not alive"))));

@@ -2,7 +2,8 @@
 //!
 //! Whoever is first in the queue leads once it holds the code of all topologies. What it lacks it fetches; if another
 //! candidate holds all of it, it goes behind that one instead, as Storm's does. Code that nobody holds must not keep a
-//! cluster without a leader for ever, as it does in Storm: after a while it leads without, and leaves that topology alone.
+//! cluster without a leader for ever, as it does in Storm: it leads without, and leaves that topology alone. Where another
+//! nimbus is known that may come with it, it waits for that one a while first.
 //!
 //! Invariants: one place in the queue at a time; nothing is written as a leader before the survey of what is there, which
 //! comes behind everything that was written before. Errors: troubles are tried again.
@@ -46,6 +47,8 @@ pub(super) struct Election {
     is_stale: bool,
     troubles: u32,
     at: Option<Moment>,
+    /// The code that was waited for long enough in this session.
+    given_up: BTreeSet<NodeName>,
 }
 
 /// What a conversation has come to.
@@ -65,6 +68,8 @@ pub(super) struct Survey {
     pub(super) blobs: Vec<BlobState>,
     /// Everybody in the queue.
     pub(super) queue: Vec<(Candidate, NimbusAddress)>,
+    /// Every nimbus that the tree knows of: those that live, and the last one that led.
+    known: Vec<(String, i32)>,
     pub(super) skipped: Vec<Skipped>,
 }
 
@@ -79,6 +84,8 @@ pub(super) struct Gaining {
     at: Option<Moment>,
     /// What it waits for, as it was said last.
     waits_for: BTreeSet<NodeName>,
+    /// Whether nobody else holds what it waits for, so that it waits for somebody to come with it.
+    is_lost: bool,
 }
 
 impl Election {
@@ -208,6 +215,7 @@ impl Nimbus {
             is_asking: false,
             at: None,
             waits_for: BTreeSet::new(),
+            is_lost: false,
         });
         self.survey();
     }
@@ -239,18 +247,22 @@ impl Nimbus {
     fn lead_or_fetch(&mut self, mut survey: Survey) {
         let lacking: Vec<&BlobState> = survey.blobs.iter().filter(|blob| self.lacks(blob, &survey.bases)).collect();
         let lacking_keys: BTreeSet<_> = lacking.iter().map(|blob| blob.key.clone()).collect();
-        let is_held: Vec<bool> = lacking.iter().map(|blob| blob.newest(self.address()).is_some()).collect();
+        let is_lost = lacking.iter().all(|blob| blob.newest(self.address()).is_none());
         let skipped = std::mem::take(&mut survey.skipped);
         self.note_skipped(skipped);
+        let somebody_may_come = self.settings.has_peers || self.knows_others(&survey);
+        let is_given_up = lacking_keys.is_subset(&self.election.given_up);
         let Lead::Gaining(gaining) = &mut self.lead else { return };
         gaining.troubles = 0;
         let has_waited = self.now.moment.since(gaining.since) >= self.settings.lost_code_wait;
-        if lacking_keys.is_empty() || (has_waited && !is_held.contains(&true)) {
+        if is_lost && (has_waited || is_given_up || !somebody_may_come) {
+            gaining.waits_for = lacking_keys;
             self.accept(survey);
             return;
         }
-        let is_new = gaining.waits_for != lacking_keys;
-        gaining.waits_for = lacking_keys.clone();
+        let is_new = gaining.waits_for != lacking_keys || gaining.is_lost != is_lost;
+        gaining.waits_for.clone_from(&lacking_keys);
+        gaining.is_lost = is_lost;
         gaining.at = Some(self.now.moment + self.settings.replication_period);
         let others = survey.queue.iter().map(|(_, address)| address);
         let better =
@@ -259,9 +271,8 @@ impl Nimbus {
             self.step_down(&better);
             return;
         }
-        if is_new {
-            let keys = lacking_keys.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ");
-            self.note(format_args!("this nimbus is first in the queue and fetches code before it leads: {keys}"));
+        if is_new && let Err(why) = self.leads_or_why_not() {
+            self.note(why);
         }
         self.code.live(survey.blobs.iter().map(|blob| blob.key.clone()));
         self.take_blob_states(survey.blobs);
@@ -281,6 +292,33 @@ impl Nimbus {
         !blob.is_current(number) && (blob.newest(self.address()).is_some() || !does_without)
     }
 
+    /// Whether another nimbus is known, which may hold what is lacking and come back with it.
+    fn knows_others(&self, survey: &Survey) -> bool {
+        let own = self.address();
+        let is_own = |host: &str, port: i32| host == own.host() && port == i32::from(own.port());
+        survey.queue.iter().any(|(_, address)| address != own)
+            || survey.known.iter().any(|(host, port)| !is_own(host, *port))
+    }
+
+    /// What this nimbus, which is first in the queue, waits for before it leads.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let Lead::Gaining(gaining) = &self.lead else { return None };
+        if gaining.waits_for.is_empty() {
+            return Some("this nimbus is taking the lead".into());
+        }
+        let topologies = topologies_of(&gaining.waits_for);
+        if !gaining.is_lost {
+            return Some(format!(
+                "this nimbus is first in the queue, and fetches the code of {topologies} from another before it leads"
+            ));
+        }
+        let left = self.settings.lost_code_wait.saturating_sub(self.now.moment.since(gaining.since)).as_secs();
+        Some(format!(
+            "this nimbus is first in the queue, and waits for the code of {topologies}, which no nimbus that lives holds; in \
+             {left} s at the latest it leads without"
+        ))
+    }
+
     fn step_down(&mut self, better: &NimbusAddress) {
         let Some(candidacy) = self.election.candidacy.clone() else { return };
         self.note(format_args!("this nimbus lacks code that {better} holds, and goes behind it in the queue"));
@@ -292,11 +330,14 @@ impl Nimbus {
     fn accept(&mut self, survey: Survey) {
         let Lead::Gaining(gaining) = &self.lead else { return };
         let (number, leadership) = (gaining.term, gaining.leadership.clone());
-        for key in &gaining.waits_for.clone() {
+        let lost = gaining.waits_for.clone();
+        if !lost.is_empty() {
             self.note(format_args!(
-                "nobody holds {key}; its topology is left alone until somebody does, or it is killed"
+                "no nimbus that lives holds the code of {}; it is left alone until one does, or it is killed",
+                topologies_of(&lost)
             ));
         }
+        self.election.given_up = lost;
         self.note("this nimbus leads now");
         let now = self.now.moment;
         self.lead = Lead::Leads(Box::new(Term {
@@ -310,6 +351,12 @@ impl Nimbus {
         }));
         self.begin_term(&survey);
     }
+}
+
+/// The topologies that blobs belong to.
+fn topologies_of(keys: &BTreeSet<NodeName>) -> String {
+    let topology = |key: &NodeName| TopologyBlob::of_key(key.as_str()).map(|(topology, _)| topology.to_owned());
+    keys.iter().filter_map(topology).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a nimbus holds the newest content of each of these blobs.
@@ -327,8 +374,11 @@ async fn survey(tree: &Tree) -> Result<Survey, Trouble> {
     let keys: Vec<NodeName> = bases.iter().flat_map(|(topology, _)| topology_keys(topology)).collect();
     let blobs = blob_states(tree, keys, false).await?;
     let queue = tree.queue().await?;
-    let skipped = skipped.into_iter().chain(queue.skipped).collect();
-    Ok(Survey { bases, blobs, queue: queue.found, skipped })
+    let living = tree.nimbuses(false).await?;
+    let last = tree.last_leader().await?.map(|address| (address.host().to_owned(), i32::from(address.port())));
+    let known = living.found.into_iter().map(|(_, nimbus)| (nimbus.host, nimbus.port)).chain(last).collect();
+    let skipped = [skipped, queue.skipped, living.skipped].concat();
+    Ok(Survey { bases, blobs, queue: queue.found, known, skipped })
 }
 
 /// All topologies with what is known of them; with `watch` it is told when one comes or goes.

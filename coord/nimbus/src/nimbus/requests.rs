@@ -33,7 +33,7 @@ impl From<lifecycle::Refusal> for Refusal {
         match refusal {
             lifecycle::Refusal::NotAlive(_) => Self::NotAlive(text),
             lifecycle::Refusal::AlreadyAlive(_) => Self::AlreadyAlive(text),
-            lifecycle::Refusal::NoTransition { .. } => Self::IllegalState(text),
+            lifecycle::Refusal::NoTransition { .. } | lifecycle::Refusal::Unreadable { .. } => Self::IllegalState(text),
             _ => Self::InvalidTopology(text),
         }
     }
@@ -44,8 +44,8 @@ impl Nimbus {
         match request {
             Request::WorkerHeartbeat(_) | Request::WorkerHeartbeats(_) => self.reply(id, Ok(Reply::Done)),
             Request::Leader => {
-                let now = self.now;
-                self.read(id, |tree| async move { leader(&tree, now).await });
+                let (now, own, leads) = (self.now, self.address().clone(), self.leads_or_why_not());
+                self.read(id, |tree| async move { leader(&tree, now, &own, leads).await });
             }
             Request::Topologies => {
                 let now = self.now;
@@ -83,7 +83,7 @@ impl Nimbus {
     pub(super) fn leads_or_why_not(&self) -> Result<(), Refusal> {
         match self.lead {
             Lead::Leads(_) => Ok(()),
-            Lead::Gaining(_) => Err(Refusal::TryAgain("this nimbus is taking the lead".into())),
+            Lead::Gaining(_) => Err(Refusal::TryAgain(self.waits_for().unwrap_or_default())),
             Lead::No => Err(Refusal::NotLeader { leader: None }),
         }
     }
@@ -145,11 +145,25 @@ pub(super) async fn sync(tree: &Tree) -> Result<(), Trouble> {
     }
 }
 
-async fn leader(tree: &Tree, now: Now) -> Result<Result<Reply, Refusal>, Trouble> {
+/// Who leads; `own_standing` says whether this nimbus does, for when it is first in the queue.
+async fn leader(
+    tree: &Tree,
+    now: Now,
+    own: &NimbusAddress,
+    own_standing: Result<(), Refusal>,
+) -> Result<Result<Reply, Refusal>, Trouble> {
     sync(tree).await?;
-    let Some((_, address)) = tree.queue().await?.found.into_iter().next() else {
+    let Some((candidate, address)) = tree.queue().await?.found.into_iter().next() else {
         return Ok(Err(Refusal::TryAgain("no nimbus is in the queue for leadership".into())));
     };
+    let not_yet = || Refusal::TryAgain(format!("nimbus {address} is first in the queue, and does not lead yet"));
+    match own_standing {
+        Ok(()) if address == *own => {}
+        Err(why @ Refusal::TryAgain(_)) if address == *own => return Ok(Err(why)),
+        Err(_) if address == *own => return Ok(Err(not_yet())),
+        _ if tree.is_leading(&candidate, &address).await? => {}
+        _ => return Ok(Err(not_yet())),
+    }
     let nimbuses = tree.nimbuses(false).await?.found.into_iter().map(|(_, nimbus)| nimbus);
     let of_address = |nimbus: &NimbusSummary| nimbus.host == address.host() && nimbus.port == i32::from(address.port());
     let summary = nimbuses.into_iter().find(of_address).unwrap_or_else(|| summary_of(&address, now));

@@ -7,6 +7,7 @@
 //! Invariants: no round on a read that failed. No round before the beats of each topology were read, since its assignment
 //! goes above what its workers say they run. Errors: a round that meets trouble is made again after a pause.
 
+mod changes;
 mod sizes;
 mod talks;
 mod view;
@@ -19,7 +20,9 @@ use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::conf;
 use ringstorm_records::records::{StormBase, StormTopology};
 use ringstorm_records::znode::NodeName;
-use ringstorm_round::{BeatSettings, Beats, Executors, LeftAlone, Outcome, Report, Round, Supervisors, Verdict, round};
+use ringstorm_round::{
+    BeatSettings, Beats, Executors, LeftAlone, Outcome, Report, Round, Supervisors, Verdict, Write, round,
+};
 use ringstorm_scheduler::{DefaultScheduler, FirstRound, WorkerSlot};
 use ringstorm_store::cluster::Trouble;
 
@@ -27,6 +30,7 @@ use super::Nimbus;
 use super::acts::{Act, ActSaid};
 use super::said::TermSaid;
 use crate::interface::Conf;
+use changes::Why;
 use sizes::round_that_fits;
 pub(super) use talks::Beating;
 use talks::{RoundRead, read, read_beats, write_all};
@@ -52,6 +56,8 @@ pub(super) struct Rounds {
     executors: BTreeMap<NodeName, Cached>,
     /// What was said of each topology.
     said: BTreeMap<NodeName, String>,
+    /// What is to be said of the placements that are being written.
+    placing: Vec<String>,
     troubles: u32,
     at: Option<Moment>,
     beats_at: Option<Moment>,
@@ -87,6 +93,7 @@ impl Rounds {
             versions: BTreeMap::new(),
             executors: BTreeMap::new(),
             said: BTreeMap::new(),
+            placing: Vec::new(),
             troubles: 0,
             at: Some(now),
             beats_at: Some(now),
@@ -183,7 +190,11 @@ impl Nimbus {
     pub(super) fn hear_round(&mut self, said: RoundSaid) {
         match said {
             RoundSaid::Read(Ok(read)) => self.decide_round(*read),
-            RoundSaid::Written(Ok(())) => self.finish_round(true),
+            RoundSaid::Written(Ok(())) => {
+                let lines = self.term().map(|term| std::mem::take(&mut term.rounds.placing)).unwrap_or_default();
+                lines.into_iter().for_each(|line| self.note(line));
+                self.finish_round(true);
+            }
             RoundSaid::Read(Err(trouble)) | RoundSaid::Written(Err(trouble)) => self.act_trouble(&trouble),
         }
     }
@@ -231,6 +242,7 @@ impl Nimbus {
             round(&input, &mut DefaultScheduler)
         });
         drop(topologies);
+        rounds.placing = placing(&read, &writes, &reports, from_scratch.as_ref());
         for write in &writes {
             let version = write.assignment.version.unwrap_or(0);
             rounds.versions.insert(write.topology.clone(), version);
@@ -372,4 +384,25 @@ impl Nimbus {
             self.heed(&trouble);
         }
     }
+}
+
+/// What is to be said of each placement that is written. One that is written twice in a round is said once.
+fn placing(
+    read: &RoundRead,
+    writes: &[Write],
+    reports: &BTreeMap<NodeName, Report>,
+    from_scratch: Option<&NodeName>,
+) -> Vec<String> {
+    let last: BTreeMap<&NodeName, &Write> = writes.iter().map(|write| (&write.topology, write)).collect();
+    let line = |(topology, write): (&NodeName, &Write)| {
+        let before = read.assignments.found.iter().find(|(of, _)| of == topology).map(|(_, assignment)| assignment);
+        let why = match before {
+            _ if from_scratch == Some(topology) => Why::Rebalance,
+            None => Why::First,
+            Some(_) if reports.get(topology).is_some_and(|report| !report.dead.is_empty()) => Why::SlotsGivenUp,
+            Some(_) => Why::Otherwise,
+        };
+        changes::words(topology.as_str(), before, &write.assignment, why)
+    };
+    last.into_iter().map(line).collect()
 }

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle as lifecycle;
-use ringstorm_lifecycle::id::find;
+use ringstorm_lifecycle::base::anew;
+use ringstorm_lifecycle::id::{find, is_of_name};
 use ringstorm_lifecycle::rebalance;
 use ringstorm_lifecycle::system::message_timeout_secs;
 use ringstorm_lifecycle::transition::{Action, DelayedAction, Effect, Transition, transition};
 use ringstorm_records::records::{RebalanceOptions, StormBase, TopologyActionOptions, TopologyStatus};
-use ringstorm_records::znode::NodeName;
-use ringstorm_store::cluster::{Leadership, Listing, Reading, Tree, Trouble};
+use ringstorm_records::znode::{Node, NodeName};
+use ringstorm_store::cluster::{Leadership, Listing, Reading, Skipped, Tree, Trouble};
 
 use super::Nimbus;
 use super::acts::{Act, ActSaid};
@@ -66,13 +67,22 @@ type Decision = Result<Effect, lifecycle::Refusal>;
 
 impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} of {}", self.action.name(), self.name)
+        let what = match self.action {
+            Action::Kill { .. } => "killing",
+            Action::Activate => "activating",
+            Action::Deactivate => "deactivating",
+            _ => "rebalancing",
+        };
+        write!(formatter, "{what} {}", self.name)
     }
 }
 
 impl fmt::Display for Wait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} of {}", Action::from(self.action).name(), self.topology)
+        match self.action {
+            DelayedAction::Remove => write!(formatter, "the end of {}, which was killed,", self.topology),
+            DelayedAction::DoRebalance => write!(formatter, "the rebalance of {}", self.topology),
+        }
     }
 }
 
@@ -170,14 +180,21 @@ impl Nimbus {
     }
 
     fn take_found(&mut self, listing: Listing<(NodeName, StormBase)>) {
-        self.note_skipped(listing.skipped);
+        self.note_skipped(listing.skipped.iter().cloned());
         let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) else { return };
         let (name, action) = (operation.name.clone(), operation.action.clone());
         let found = find(&name, listing.found.iter().map(|(topology, base)| (topology.as_str(), base)));
-        let action = found.map_err(Refusal::from).and_then(|id| {
-            let topology = NodeName::new(id).map_err(|error| Refusal::IllegalState(error.to_string()))?;
-            Ok((self.checked(&name, &topology, action)?, topology))
-        });
+        let unread = listing.skipped.iter().find(|skipped| is_of_name(skipped.path.name(), &name));
+        let node = |id: &str| NodeName::new(id).map_err(|error| Refusal::IllegalState(error.to_string()));
+        let action = match (found, unread) {
+            (Ok(id), _) => node(id).and_then(|topology| Ok((self.checked(&name, &topology, action)?, topology))),
+            // Whether it can be read now is seen when it is changed.
+            (Err(_), Some(skipped)) if matches!(action, Action::Kill { .. }) => {
+                node(skipped.path.name()).map(|topology| (action, topology))
+            }
+            (Err(_), Some(skipped)) => Err(unreadable(skipped).into()),
+            (Err(refusal), None) => Err(refusal.into()),
+        };
         match action {
             Ok((action, topology)) => {
                 if let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) {
@@ -203,6 +220,17 @@ impl Nimbus {
         Ok(Action::Rebalance(rebalance::check(name, code, conf, &options, None)?))
     }
 
+    /// What becomes of a topology by what is being done, for the log.
+    fn tell_change(&mut self, topology: &NodeName) {
+        let what = match self.term().and_then(|term| term.acts.act()) {
+            Some(Act::Operation(Operation { action: Action::Activate, .. })) => "is active",
+            Some(Act::Operation(Operation { action: Action::Deactivate, .. })) => "is inactive",
+            Some(Act::Rebalance(_)) => "is rebalanced",
+            _ => return,
+        };
+        self.note(format_args!("topology {topology} {what}"));
+    }
+
     fn take_decision(&mut self, topology: NodeName, decision: Option<Decision>) {
         let effect = match decision {
             None => {
@@ -220,6 +248,7 @@ impl Nimbus {
         };
         match effect {
             Effect::Nothing => {
+                self.tell_change(&topology);
                 self.answer_operator(Ok(Reply::Done));
                 self.finish_act();
             }
@@ -235,7 +264,12 @@ impl Nimbus {
 
     fn add_wait(&mut self, wait: Wait, secs: u32) {
         let at = self.now.moment + Duration::from_secs(secs.into());
-        self.note(format_args!("{wait} comes in {secs} s"));
+        let topology = &wait.topology;
+        let line = match wait.action {
+            DelayedAction::Remove => format!("topology {topology} is killed, and removed in {secs} s"),
+            DelayedAction::DoRebalance => format!("topology {topology} is rebalancing, and placed anew in {secs} s"),
+        };
+        self.note(line);
         if let Some(term) = self.term() {
             term.delays.add(wait, at);
         }
@@ -292,6 +326,8 @@ async fn change(
     let last = Arc::new(Mutex::new(None));
     let decided = Arc::clone(&last);
     let id = topology.clone();
+    let is_kill = matches!(action, Action::Kill { .. });
+    let of_garbage = action.clone();
     let decide = move |base: &StormBase| {
         let decision = decide(id.as_str(), base, &action, timeout);
         let changed = decision.as_ref().ok().and_then(|transition| transition.base.clone());
@@ -301,11 +337,26 @@ async fn change(
     };
     match tree.change_storm_base(leader, topology, decide).await? {
         Reading::Absent => Ok(None),
+        Reading::Garbage { stat, .. } if is_kill => {
+            // All that is needed of it from here on: it has its name, and ends.
+            let decision = transition(topology.as_str(), &anew(topology.as_str()), &of_garbage, timeout);
+            if let Ok(Transition { base: Some(killed), .. }) = &decision {
+                tree.replace_storm_base(leader, topology, killed, stat.version).await?;
+            }
+            Ok(Some(decision.map(|transition| transition.effect)))
+        }
         Reading::Garbage { why, .. } => {
-            Ok(Some(Err(lifecycle::Refusal::NotAlive(format!("{topology} cannot be read and is left alone: {why}")))))
+            let path = tree.path(&Node::Storm { topology: topology.clone() });
+            Ok(Some(Err(unreadable(&Skipped { path, why }))))
         }
         Reading::Found { .. } => Ok(last.lock().unwrap_or_else(PoisonError::into_inner).take()),
     }
+}
+
+/// That a base cannot be read.
+pub(super) fn unreadable(base: &Skipped) -> lifecycle::Refusal {
+    let (topology, path) = (base.path.name().to_owned(), base.path.to_string());
+    lifecycle::Refusal::Unreadable { topology, path, why: base.why.clone() }
 }
 
 /// What an action makes of a base. A rebalance that is asked for again while it is waited for, since nobody could say

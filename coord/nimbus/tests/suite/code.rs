@@ -1,6 +1,7 @@
 //! Code that several nimbuses hold.
 
-use ringstorm_nimbus::interface::Reply;
+use ringstorm_nimbus::NimbusSettings;
+use ringstorm_nimbus::interface::{Refusal, Reply, Request};
 use ringstorm_store::acl::Acl;
 use ringstorm_store::operation::{CreateMode, Operation};
 use ringstorm_store::path::ZnodePath;
@@ -79,20 +80,86 @@ fn one_that_lives_alone_waits_for_nobody() {
     assert!(world.answer(leader, submit("words", "t")).is_ok());
 }
 
-#[test]
-fn whoever_lacks_code_leads_only_when_it_has_it() {
-    let mut world = world(&["n1"]);
+/// The nimbuses of the world, the first of which has submitted a topology, and has come back without its code.
+fn without_code(mut world: World) -> World {
+    world.run_secs(5);
     world.answer(0, submit("words", "t")).unwrap();
     world.run_secs(5);
-    let directory = std::mem::take(&mut world.daemons[0].directory);
+    world.daemons[0].directory.clear();
     world.crash(0);
     world.forget_sessions();
     world.start(0);
+    world
+}
+
+#[test]
+fn whoever_lacks_code_that_nobody_else_may_have_leads_at_once_without() {
+    let mut world = without_code(world(&["n1"]));
+    world.run_secs(2);
+    assert_eq!(world.leader(), Some(0), "{:#?}", world.notes);
+    assert!(world.notes.iter().any(|note| note.contains("no nimbus that lives holds the code of words-1-")));
+    let Ok(Reply::Leader(leader)) = world.answer(0, Request::Leader) else { panic!("nobody leads") };
+    assert_eq!(leader.host, "n1");
+    assert_eq!(world.bases().len(), 1);
+    assert_eq!(world.answer(0, kill("words", Some(1))), Ok(Reply::Done));
+}
+
+#[test]
+fn the_place_of_a_process_that_is_no_more_is_nobodys_lead() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    let other = 1 - leader;
+    let says = |world: &mut World| world.answer(other, Request::Leader);
+    assert!(matches!(says(&mut world), Ok(Reply::Leader(_))));
+    // Its session goes on for a while.
+    world.crash(leader);
+    world.start(leader);
+    world.run_secs(1);
+    assert!(matches!(says(&mut world), Err(Refusal::TryAgain(_))), "{:#?}", world.notes);
+    world.forget_sessions();
+    world.run_secs(5);
+    assert!(matches!(says(&mut world), Ok(Reply::Leader(_))));
+}
+
+#[test]
+fn whoever_lacks_code_waits_for_a_nimbus_that_led_before_it() {
+    let mut world = world(&["n1", "n2"]);
+    let leader = world.leader().unwrap();
+    let other = 1 - leader;
+    world.crash(other);
+    world.forget_sessions();
+    world.run_secs(1);
+    world.answer(leader, submit("words", "t")).unwrap();
+    world.crash(leader);
+    world.forget_sessions();
+    world.start(other);
+    world.run_secs(30);
+    assert_eq!(world.leader(), None, "{:#?}", world.notes);
+    world.start(leader);
+    world.run_secs(5);
+    assert!(world.leader().is_some(), "{:#?}", world.notes);
+}
+
+#[test]
+fn whoever_lacks_code_waits_a_while_where_others_are_expected_and_says_so() {
+    let settings = NimbusSettings { has_peers: true, ..NimbusSettings::default() };
+    let mut world = without_code(World::with(&["n1"], settings));
     world.run_secs(30);
     assert_eq!(world.leader(), None);
     assert_eq!(world.bases().len(), 1);
+    for request in [Request::Leader, kill("words", Some(1))] {
+        let Err(Refusal::TryAgain(why)) = world.answer(0, request) else { panic!("it does not lead") };
+        assert!(why.contains("waits for the code of words-1-") && why.contains(" s at the latest"), "{why}");
+    }
     // Nobody comes with it: it leads without.
     world.run_secs(40);
+    assert_eq!(world.leader(), Some(0), "{:#?}", world.notes);
+    // In the same session it does not wait once more.
+    world.store(0).disconnect();
+    world.settle();
+    assert_eq!(world.leader(), None);
+    assert!(world.store(0).reconnect(0).is_ok());
+    world.run_secs(2);
     assert_eq!(world.leader(), Some(0), "{:#?}", world.notes);
     let before = world.assignments();
     world.run_secs(400);
@@ -100,7 +167,6 @@ fn whoever_lacks_code_leads_only_when_it_has_it() {
     assert_eq!(world.answer(0, kill("words", Some(1))), Ok(Reply::Done));
     world.run_secs(5);
     assert!(world.bases().is_empty());
-    drop(directory);
 }
 
 #[test]

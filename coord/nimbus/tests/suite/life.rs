@@ -2,6 +2,8 @@
 
 use ringstorm_nimbus::interface::{Refusal, Reply, Request};
 use ringstorm_records::records::{KillOptions, RebalanceOptions, TopologyStatus};
+use ringstorm_store::operation::Operation;
+use ringstorm_store::path::ZnodePath;
 
 use crate::topologies::submission;
 use crate::world::{World, slots};
@@ -204,4 +206,69 @@ fn a_lost_host_is_left_and_a_supervisor_whose_workers_beat_is_not() {
     world.run_secs(40);
     let after = world.assignments();
     assert!(slots(&after[0].1).iter().all(|slot| slot.supervisor.as_str() == "b"), "{:#?}", world.notes);
+}
+
+#[test]
+fn a_topology_whose_base_cannot_be_read_is_said_to_be_and_can_be_killed() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(10);
+    let path = ZnodePath::new(&format!("/storm/storms/{}", world.bases()[0].0)).unwrap();
+    let observer = world.observer();
+    world
+        .ensemble
+        .with(|ensemble| drop(ensemble.perform(observer, &Operation::set(path.clone(), b"garbage".to_vec()))));
+    let name = || "words".to_owned();
+    for request in [
+        Request::Activate { name: name() },
+        Request::Deactivate { name: name() },
+        rebalance(1, 1),
+        Request::SetCredentials { name: name(), credentials: Default::default() },
+    ] {
+        let Err(Refusal::IllegalState(why)) = world.answer(0, request) else { panic!("it cannot be read") };
+        assert!(
+            why.contains(&format!("its node {path} cannot be read")) && why.contains("or kill the topology"),
+            "{why}"
+        );
+    }
+    assert_eq!(world.assignments().len(), 1);
+    assert_eq!(world.answer(0, kill("words", Some(8))), Ok(Reply::Done));
+    let (_, base) = &world.bases()[0];
+    assert_eq!((base.name.as_str(), base.status), ("words", TopologyStatus::Killed));
+    world.run_secs(7);
+    assert_eq!(world.assignments().len(), 1);
+    world.run_secs(2);
+    assert!(world.assignments().is_empty() && !world.paths().contains(&path.to_string()));
+    world.run_secs(400);
+    assert!(!world.paths().iter().any(|path| path.contains("words-1-")), "{:#?}", world.paths());
+    assert!(world.daemons[0].directory.is_empty());
+    assert_eq!(world.answer(0, kill("words", None)), Err(Refusal::NotAlive("words is not alive".into())));
+}
+
+#[test]
+fn what_becomes_of_a_topology_stands_in_the_log_in_plain_words() {
+    let mut world = world(&["n1"]);
+    world.answer(0, submit("words", "t")).unwrap();
+    world.run_secs(10);
+    world.answer(0, Request::Deactivate { name: "words".into() }).unwrap();
+    world.answer(0, Request::Activate { name: "words".into() }).unwrap();
+    world.answer(0, rebalance(1, 1)).unwrap();
+    world.run_secs(10);
+    world.answer(0, kill("words", Some(2))).unwrap();
+    world.run_secs(5);
+    for wanted in [
+        "since it had none: ",
+        "is inactive",
+        "is active",
+        "is rebalancing, and placed anew in 1 s",
+        "since it is rebalanced: ",
+        "is rebalanced",
+        "is killed, and removed in 2 s",
+        "is gone",
+    ] {
+        assert!(world.notes.iter().any(|note| note.contains(wanted)), "{wanted}: {:#?}", world.notes);
+    }
+    for internal in ["REMOVE", "DO_REBALANCE", "INACTIVATE", "KILL of"] {
+        assert!(!world.notes.iter().any(|note| note.contains(internal)), "{:#?}", world.notes);
+    }
 }

@@ -110,6 +110,8 @@ records! {
         /// Not Storm's. Of topologies whose assignments it passes over, since it has seen newer ones: the version that it
         /// has seen. An older tree was restored, or a clock was set back; nimbus goes above it.
         1001: versions_seen as "versions seen": Option<BTreeMap<String, i64>>,
+        /// Not Storm's. Set when an operator has taken its host out of service, so that it offers no slot.
+        1002: is_out_of_service as "out of service": Option<bool>,
     }
 
     /// An executor: its first and last task.

@@ -24,11 +24,12 @@ use serde_json::{Value, json};
 const ORACLE: &str = "tests/java";
 
 /// The fields that are not Storm's: record, id, name. No field of Storm's has one of these names.
-const OURS: [(&str, i16, &str); 5] = [
+const OURS: [(&str, i16, &str); 6] = [
     ("Assignment", 1001, "assignment version"),
     ("Assignment", 1002, "slot cores"),
     ("ClusterWorkerHeartbeat", 1001, "assignment version"),
     ("SupervisorInfo", 1001, "versions seen"),
+    ("SupervisorInfo", 1002, "out of service"),
     ("ClusterSummary", 1001, "unreadable topologies"),
 ];
 
@@ -171,7 +172,9 @@ fn storm_skips_what_is_not_storms() {
         Assignment { master_code_dir: "d".into(), version: Some(5), slot_cores: cores, ..Assignment::default() };
     let beat = ClusterWorkerHeartbeat { storm_id: "t".into(), version: Some(5), ..ClusterWorkerHeartbeat::default() };
     let versions_seen = Some([("t".to_owned(), 5)].into());
-    let supervisor = SupervisorInfo { hostname: "h".into(), versions_seen, ..SupervisorInfo::default() };
+    let is_out_of_service = Some(true);
+    let supervisor =
+        SupervisorInfo { hostname: "h".into(), versions_seen, is_out_of_service, ..SupervisorInfo::default() };
     let unreadable = Some([("t".to_owned(), "why".to_owned())].into());
     let cluster = ClusterSummary { unreadable, ..ClusterSummary::default() };
     let requests = [

@@ -16,16 +16,19 @@ pub fn check(mirror: &Mirror, seen: Seen<'_>) -> Result<(), Violation> {
     let Some(Node::Storm { topology }) = seen.node else { return Ok(()) };
     let breach = |what: String| Err(Violation::new(LAW, format!("{} let {topology} {what}", seen.who)));
     let before = mirror.bases.get(topology);
-    if before.is_none() && seen.before.is_some() {
-        // What cannot be read is nobody's to change, but for its removal by hand.
-        return breach("go on from what cannot be read".to_owned());
-    }
     let after: Option<StormBase> = match seen.after.map(payload::decode) {
         None => None,
         Some(Ok(base)) => Some(base),
         Some(Err(why)) => return breach(format!("become what cannot be read: {why}")),
     };
     use TopologyStatus::{Active, Inactive, Killed, Rebalancing};
+    if before.is_none() && seen.before.is_some() {
+        // What cannot be read is nobody's to change, but for a kill, and its removal by hand.
+        return match after {
+            Some(StormBase { status: Killed, prev_status: None, .. }) => Ok(()),
+            _ => breach("go on from what cannot be read".to_owned()),
+        };
+    }
     let is_legal = match (before, &after) {
         (None, None) => true,
         (None, Some(after)) => matches!(after.status, Active | Inactive) && after.prev_status.is_none(),

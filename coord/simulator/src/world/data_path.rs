@@ -118,7 +118,8 @@ impl World {
                         self.report(id, |port, incarnation| ProcessEvent::Stale { port, incarnation, newest });
                         Exit::Code(3)
                     }
-                    _ => Exit::Code(0),
+                    StopReason::Asked => Exit::Code(0),
+                    _ => Exit::Done,
                 };
                 self.coverage.hit("worker stopped itself");
                 let delay = self.random.millis(5, 1_000);

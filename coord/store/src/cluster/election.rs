@@ -7,11 +7,12 @@
 //! Invariants: numbers only grow, so that a candidate that was first stays first for as long as its node is there.
 
 use ringstorm_records::payload::{NimbusAddress, NimbusInfo};
+use ringstorm_records::records::NimbusSummary;
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 
 use super::trouble::{Trouble, answer};
 use super::{Listing, Tree};
-use crate::operation::{Answer, Check, CreateMode, Operation, Write};
+use crate::operation::{Answer, Check, CreateMode, Operation, Stat, Write};
 use crate::outcome::{Condition, Doubt};
 use crate::path::ZnodePath;
 use crate::store::SessionId;
@@ -152,7 +153,39 @@ impl Tree {
         Ok(listing)
     }
 
-    /// Writes who leads where Storm writes it. Nobody reads it there.
+    /// Whether whoever is first in the queue acts as the leader: it says so by [`Self::set_leader_info`], in each place
+    /// that it has in the queue. Before that it looks at what there is, and waits for code that it lacks. A place in the
+    /// queue that is of another session than the nimbus of this address was left behind by a process that is no more.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn is_leading(&self, first: &Candidate, address: &NimbusAddress) -> Result<bool, Trouble> {
+        let place = self.path(&Node::LeaderCandidate { candidate: first.clone() });
+        let Some((_, place)) = self.get(&place, false).await? else { return Ok(false) };
+        let Some((info, said)) = self.leader_info().await? else { return Ok(false) };
+        if said.changed < place.created || info.address != *address {
+            return Ok(false);
+        }
+        let living = self.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
+        let is_there =
+            |summary: &NimbusSummary| summary.host == address.host() && summary.port == i32::from(address.port());
+        Ok(living.iter().any(|(_, summary, stat)| is_there(summary) && stat.owner == place.owner))
+    }
+
+    /// Whoever said last that it leads, if that can be read.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn last_leader(&self) -> Result<Option<NimbusAddress>, Trouble> {
+        Ok(self.leader_info().await?.map(|(info, _)| info.address))
+    }
+
+    async fn leader_info(&self) -> Result<Option<(NimbusInfo, Stat)>, Trouble> {
+        let info = self.get(&self.path(&Node::LeaderInfo {}), false).await?;
+        Ok(info.and_then(|(data, stat)| Some((NimbusInfo::from_bytes(&data).ok()?, stat))))
+    }
+
+    /// Writes who leads where Storm writes it.
     ///
     /// # Errors
     /// [`Trouble`].

@@ -67,6 +67,22 @@ impl Tree {
         Err(Trouble::failed(&path, Condition::BadVersion))
     }
 
+    /// Writes what nimbus knows of a topology over something that was read with this version and is no base.
+    ///
+    /// # Errors
+    /// [`Trouble`]; with [`Condition::BadVersion`] when it has changed since.
+    pub async fn replace_storm_base(
+        &self,
+        leader: &Leadership,
+        topology: &NodeName,
+        base: &StormBase,
+        version: i32,
+    ) -> Result<(), Trouble> {
+        let path = self.path(&storm(topology));
+        let set = Write::Set { path, data: payload::encode(base), version: Some(version) };
+        self.write(Some(leader), set).await.map(drop)
+    }
+
     /// Removes a topology as Storm's `removeStorm` does: its assignment, credentials, levels of loggers, requests to
     /// profile, and last of all its base, by which it exists. What its workers wrote is left to the clean-up.
     ///

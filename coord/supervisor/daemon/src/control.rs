@@ -121,6 +121,10 @@ impl Ear {
                 processes.cannot_use_slot(id, kind, why);
                 return Ok(None);
             }
+            WorkerSays::Leaves { why, .. } => {
+                processes.leaves(id, why);
+                return Ok(None);
+            }
         };
         Ok(Some(SupervisorInput::Process(event)))
     }

@@ -44,10 +44,12 @@ mod old_logs;
 mod processes;
 mod procfs;
 mod report;
+mod service;
 mod settings;
 mod state;
 
 pub use daemon::{Failure, run};
 pub use host::this_host;
 pub use processes::{Killed, kill_workers};
+pub use service::{NotTold, Told, tell_service};
 pub use settings::{DaemonSettings, InvalidSettings, MemoryRule};

@@ -112,6 +112,8 @@ struct Known {
     killed_at: Option<Instant>,
     /// What it said of its slot.
     trouble: Option<(SlotTrouble, String)>,
+    /// Why it has nothing to do any more, as it said.
+    leaves: Option<String>,
 }
 
 /// Why a process is to end.
@@ -137,6 +139,7 @@ impl Known {
             signals: Vec::new(),
             killed_at: None,
             trouble: None,
+            leaves: None,
         }
     }
 }
@@ -190,6 +193,13 @@ impl Processes {
     pub(crate) fn cannot_use_slot(&self, id: Id, kind: SlotTrouble, why: String) {
         if let Some(known) = self.shared.table().get_mut(&id) {
             known.trouble = Some((kind, why));
+        }
+    }
+
+    /// A worker said that it has nothing to do any more: its end will be in order.
+    pub(crate) fn leaves(&self, id: Id, why: String) {
+        if let Some(known) = self.shared.table().get_mut(&id) {
+            known.leaves = Some(why);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::history;
 use crate::layout::{Layout, worker_of_name};
 
 /// No state is larger, in bytes.
-const BYTES_MAX: usize = 256 << 20;
+pub(crate) const BYTES_MAX: usize = 256 << 20;
 
 /// Reads what the daemon before has left; a line if there was something that cannot be used.
 ///

@@ -61,6 +61,16 @@ pub enum WorkerSays {
         /// In words.
         why: String,
     },
+    /// By the tree it has nothing to do in its slot any more, and is about to end in order. Its supervisor may see the
+    /// same a moment later.
+    Leaves {
+        /// The port of its slot.
+        port: u16,
+        /// Its incarnation.
+        incarnation: u64,
+        /// Why, in words.
+        why: String,
+    },
 }
 
 /// What is wrong with a slot.
@@ -96,7 +106,7 @@ impl Datagram {
     /// Its bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut datagram = self.clone();
-        if let Self::Worker(WorkerSays::CannotUseSlot { why, .. }) = &mut datagram {
+        if let Self::Worker(WorkerSays::CannotUseSlot { why, .. } | WorkerSays::Leaves { why, .. }) = &mut datagram {
             why.truncate(why.floor_char_boundary(WHY_BYTES_MAX));
         }
         serde_json::to_vec(&datagram).expect("texts and numbers can always be written")
@@ -121,7 +131,8 @@ impl WorkerSays {
             Self::Ready { port, incarnation }
             | Self::Beat { port, incarnation }
             | Self::Stale { port, incarnation, .. }
-            | Self::CannotUseSlot { port, incarnation, .. } => (*port, *incarnation),
+            | Self::CannotUseSlot { port, incarnation, .. }
+            | Self::Leaves { port, incarnation, .. } => (*port, *incarnation),
         }
     }
 }
@@ -159,10 +170,11 @@ mod tests {
     fn what_was_said_is_heard() {
         let (port, incarnation) = (6700, 7);
         let why = "no such address".to_owned();
-        let said: [Datagram; 6] = [
+        let said: [Datagram; 7] = [
             WorkerSays::Ready { port, incarnation }.into(),
             WorkerSays::Beat { port, incarnation }.into(),
             WorkerSays::Stale { port, incarnation, newest: 9 }.into(),
+            WorkerSays::Leaves { port, incarnation, why: why.clone() }.into(),
             WorkerSays::CannotUseSlot { port, incarnation, kind: SlotTrouble::AddressUnusable, why }.into(),
             OperatorSays::OutOfService.into(),
             OperatorSays::InService.into(),

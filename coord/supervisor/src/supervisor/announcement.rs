@@ -16,6 +16,8 @@ pub(super) struct Publication {
     ports: Vec<i64>,
     /// Versions that nimbus has to go above.
     versions_seen: BTreeMap<String, i64>,
+    /// Which is why it offers none.
+    is_out_of_service: bool,
 }
 
 impl Supervisor {
@@ -29,6 +31,7 @@ impl Supervisor {
             used_ports: slots().filter(|(_, slot)| slot.process().is_some()).map(|(port, _)| port).collect(),
             ports: in_service.map(|(port, _)| port).collect(),
             versions_seen: self.assignments.passed_over().clone(),
+            is_out_of_service: self.is_out_of_service,
         }
     }
 
@@ -49,6 +52,7 @@ impl Supervisor {
             resources_map: Some(resources),
             server_port: self.settings.thrift_port.map(i32::from),
             versions_seen: Some(&publication.versions_seen).filter(|seen| !seen.is_empty()).cloned(),
+            is_out_of_service: publication.is_out_of_service.then_some(true),
         }
     }
 }

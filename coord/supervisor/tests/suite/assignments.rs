@@ -158,6 +158,33 @@ fn a_worker_that_ends_before_its_topology_is_surely_gone_is_not_started_again() 
 }
 
 #[test]
+fn a_worker_that_sees_a_new_assignment_first_and_leaves_has_not_died() {
+    let (world, mut host) = running();
+    for task in [2, 3, 4] {
+        let incarnation = *host.incarnations(6700).last().unwrap();
+        world.assign("words-1-1", Some(5 + task), &[(6700, task)]);
+        // The watch comes behind.
+        host.end_process(6700, incarnation, Exit::Done);
+        host.run();
+        assert_eq!(host.runs(6700), Some(("words-1-1", task)));
+    }
+    assert_eq!(host.has_noted("started again"), 0, "{:#?}", host.notes);
+}
+
+#[test]
+fn a_worker_that_leaves_over_and_over_what_it_is_wanted_for_is_started_with_pauses() {
+    let (_world, mut host) = running();
+    for _ in 0..2 {
+        let incarnation = *host.incarnations(6700).last().unwrap();
+        host.end_process(6700, incarnation, Exit::Done);
+        host.run();
+    }
+    assert_eq!((host.runs(6700), host.has_noted("found again that it has nothing to do here")), (None, 1));
+    host.pass(2);
+    assert_eq!(host.runs(6700), Some(("words-1-1", 1)));
+}
+
+#[test]
 fn an_assignment_that_is_missing_for_a_moment_costs_nothing() {
     let (world, mut host) = running();
     let first = host.incarnations(6700);

@@ -355,6 +355,7 @@ fn out_of_service_takes_no_new_work_and_keeps_what_runs() {
     host.operator(OperatorEvent::OutOfService);
     let info = world.info(ID).unwrap();
     assert_eq!((info.meta.unwrap(), info.used_ports.unwrap()), (vec![], vec![6700]));
+    assert_eq!(info.is_out_of_service, Some(true));
     host.pass(60);
     assert_eq!(host.incarnations(6700), first);
     // It stays so over a restart, and what dies is still wanted here.
@@ -367,7 +368,8 @@ fn out_of_service_takes_no_new_work_and_keeps_what_runs() {
     host.pass(1);
     assert!(host.processes.is_empty());
     host.operator(OperatorEvent::InService);
-    assert_eq!(world.info(ID).unwrap().meta.unwrap().len(), 4);
+    let info = world.info(ID).unwrap();
+    assert_eq!((info.meta.unwrap().len(), info.is_out_of_service), (4, None));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringstorm_records::nimbus::*;
-use ringstorm_records::payload::NimbusAddress;
+use ringstorm_records::payload::{NimbusAddress, NimbusInfo};
 use ringstorm_records::records::{
     ComponentType, ErrorInfo, NimbusSummary, NodeInfo, ProfileAction, ProfileRequest, SpecificAggregateStats,
     StormBase, SupervisorInfo, TopologyStatus,
@@ -222,7 +222,20 @@ fn who_lacks_something_is_told_what_and_nobody_else_is() {
     assert!(said(&mut world).unwrap().contains("there is no supervisor"));
     let holder = BlobHolder { nimbus: NimbusAddress::new("host", 6627, 0).unwrap(), version: 1 };
     world.remove(&Node::BlobHolder { key: name(&format!("{ID}-stormcode.ser")), holder });
+    // This nimbus has it, and has not said so again since its session began.
+    assert!(said(&mut world).unwrap().contains("there is no supervisor"));
+    world.here.definitions.remove(ID);
     assert!(said(&mut world).unwrap().contains("no nimbus that lives holds its code"));
+    // One that has come back a moment ago may hold it.
+    world.put(&Node::Nimbus { name: name("back") }, &NimbusSummary::default());
+    let words = world.told(GetTopologySummaries {}, 5)[0].sched_status.clone().unwrap();
+    assert!(words.contains("5 s ago, so that this may change") && !words.contains("kill"), "{words}");
+    let settled = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
+    assert!(settled.contains("kill it and submit it again"), "{settled}");
+    // One is first in the queue and waits for it.
+    world.put_bytes("/storm/leader-lock/_c_id1-latch-0000000001", b"back:6627:0");
+    let words = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
+    assert!(words.contains("nimbus back:6627 waits for one that does") && !words.contains("kill"), "{words}");
 }
 
 #[test]
@@ -343,12 +356,25 @@ fn who_leads_is_who_is_first_in_the_queue_and_lives() {
             NimbusSummary { host: host.to_owned(), port: 6627, uptime_secs: since, ..NimbusSummary::default() };
         world.put(&Node::Nimbus { name: name(host) }, &summary);
     }
+    // It queues up before it leads, and leads when it says so; what it said in an earlier place does not count.
+    let says = |world: &mut World, host: &str| {
+        let address = NimbusAddress::new(host, 6627, 0).unwrap();
+        world.put_bytes("/storm/storm", &[7]);
+        world.put_bytes("/storm/storm/leader-info", &NimbusInfo { address, is_leader: false }.to_bytes());
+    };
+    assert_eq!(world.ask(GetLeader {}, 2000), Err(NoAnswer::NobodyLeads));
+    says(&mut world, "second");
+    assert_eq!(world.ask(GetLeader {}, 2000), Err(NoAnswer::NobodyLeads));
+    says(&mut world, "first");
     let leader = world.told(GetLeader {}, 2000);
     assert_eq!((&*leader.host, leader.uptime_secs, leader.is_leader), ("first", 500, true));
     // One that will start in the future has a clock of its own.
     let nimbuses = world.told(GetClusterInfo {}, 2000).nimbuses;
     let shown: Vec<_> = nimbuses.iter().map(|of| (&*of.host, of.uptime_secs, of.is_leader)).collect();
     assert_eq!(shown, [("first", 500, true), ("second", 0, false)]);
+    world.remove_path(&candidate(1));
+    world.put_bytes(&candidate(1), b"first:6627:0");
+    assert_eq!(world.ask(GetLeader {}, 2000), Err(NoAnswer::NobodyLeads));
 }
 
 #[test]

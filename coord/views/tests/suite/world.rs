@@ -104,6 +104,10 @@ impl World {
         self.put_bytes(path.as_str(), &payload::encode(record));
     }
 
+    pub(crate) fn remove_path(&mut self, path: &str) {
+        self.write(Operation::delete(ZnodePath::new(path).unwrap()));
+    }
+
     pub(crate) fn remove(&mut self, node: &Node) {
         let path = self.cluster.path(node);
         self.write(Operation::delete(path));

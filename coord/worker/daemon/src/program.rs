@@ -223,6 +223,7 @@ impl Program {
             }
             Wanted::Gone => {
                 lines::note("this worker ends: the topology is gone");
+                self.supervisor.leaves("the topology is gone");
                 self.ending = Some(Ending { why: StopReason::NoAssignment, since: now.moment });
                 return ControlFlow::Break(());
             }
@@ -265,8 +266,13 @@ impl Program {
 
     fn stop(&mut self, now: Now, why: StopReason) {
         lines::note(&format!("this worker ends: {why}"));
-        if let StopReason::Superseded { newest } = why {
-            self.supervisor.stale(newest);
+        match why {
+            StopReason::Superseded { newest } => self.supervisor.stale(newest),
+            StopReason::Asked => {}
+            StopReason::NoAssignment
+            | StopReason::NothingAssigned
+            | StopReason::OtherExecutors
+            | StopReason::OtherNumbering => self.supervisor.leaves(&why.to_string()),
         }
         self.ending = Some(Ending { why, since: now.moment });
         // Who was asked has time to finish; what another process does from now on is done there.

@@ -45,6 +45,10 @@ impl Supervisor {
         self.say(WorkerSays::CannotUseSlot { port, incarnation, kind, why });
     }
 
+    pub(crate) fn leaves(&self, why: &str) {
+        self.say(WorkerSays::Leaves { port: self.port, incarnation: self.incarnation, why: why.to_owned() });
+    }
+
     fn say(&self, says: WorkerSays) {
         if let Some(socket) = &self.socket {
             // One that is away, or whose socket is full, hears of the next.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringstorm_caller::{Success, read};
+use ringstorm_caller::{ClientSettings, Success, read};
 use ringstorm_conf::Conf;
 use ringstorm_lifecycle::rebalance::check_overrides;
 use ringstorm_nimbus::interface::Request;
-use ringstorm_records::nimbus::{GetTopologyConf, GetTopologySummaries};
+use ringstorm_records::nimbus::{GetClusterInfo, GetTopologyConf, GetTopologySummaries};
 use ringstorm_records::records::{KillOptions, RebalanceOptions};
 use ringstorm_types::config::Config;
 use ringstorm_types::config::keys::TOPOLOGY_MESSAGE_TIMEOUT_SECS;
@@ -67,7 +67,45 @@ pub(crate) fn rebalance(
     let success = request(conf, Request::Rebalance { name: arguments.name.clone(), options })?;
     let words = || format!("is rebalancing: it is placed anew {}", after(conf, &arguments.name, arguments.wait));
     done(&arguments.name, "rebalancing", words, &success, json)?;
+    if let Some(remark) = too_many(conf, arguments) {
+        output::say(&format!("note: {remark}"));
+    }
     Ok(Status::Done)
+}
+
+/// A remark if a topology is to have more workers than it can. Asked for once; without an answer there is none.
+fn too_many(conf: &Conf, arguments: &Rebalance) -> Option<String> {
+    let (name, wanted) = (&arguments.name, arguments.workers?);
+    let cluster = read(&quickly(conf), &GetClusterInfo {}).ok()?;
+    let slots: i64 = cluster.supervisors.iter().map(|supervisor| i64::from(supervisor.num_workers)).sum();
+    let found = cluster.topologies.iter().find(|it| it.name == *name);
+    // With other numbers of executors it may have more than now.
+    let executors = found.filter(|_| arguments.executors.is_empty()).map(|it| i64::from(it.num_executors));
+    beyond(name, i64::from(wanted), slots, executors)
+}
+
+/// The remark, by how many slots the cluster has, and how many executors the topology has so far.
+fn beyond(name: &str, wanted: i64, slots: i64, executors: Option<i64>) -> Option<String> {
+    let executors = executors.filter(|executors| *executors > 0 && wanted > *executors);
+    let limits = [
+        (wanted > slots).then(|| format!("the cluster has {slots} slots in all")),
+        executors.map(|executors| format!("it has {executors} executors so far, and a worker runs one at least")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    (!limits.is_empty()).then(|| {
+        format!(
+            "{wanted} workers for {name} are more than it can have: {}; it gets as many as there can be",
+            limits.join(", and ")
+        )
+    })
+}
+
+/// For questions that are only for better words.
+fn quickly(conf: &Conf) -> ClientSettings {
+    let mut settings = conf.client_settings();
+    settings.retry_times = 0;
+    settings.timeouts.answer = settings.timeouts.answer.min(QUESTION_LIMIT);
+    settings
 }
 
 /// What is asked for. As in Storm, settings of the topology that are given by `-c` are changed too.
@@ -112,9 +150,7 @@ fn resources(text: &str) -> Result<BTreeMap<String, BTreeMap<String, f64>>, Fail
 /// without it the words say less: what was asked for is done.
 fn after(conf: &Conf, name: &str, given: Option<i32>) -> String {
     let wait = given.map(i64::from).or_else(|| {
-        let mut settings = conf.client_settings();
-        settings.retry_times = 0;
-        settings.timeouts.answer = settings.timeouts.answer.min(QUESTION_LIMIT);
+        let settings = quickly(conf);
         let topology = read(&settings, &GetTopologySummaries {}).ok()?.into_iter().find(|it| it.name == name)?;
         let text = read(&settings, &GetTopologyConf { id: Some(topology.id) }).ok()?;
         let topology: Value = serde_json::from_str(&text).ok()?;

@@ -122,7 +122,13 @@ pub(crate) fn text(cluster: &ClusterSummary, waiting: &[Waiting]) -> String {
     }
     text.push_str(&nimbuses.text());
     if leader(cluster).is_none() {
-        text.push_str("No nimbus leads at present.\n");
+        text.push_str(match cluster.nimbuses.len() {
+            0 => "No nimbus leads at present.\n",
+            _ => {
+                "No nimbus leads at present. The first one takes the lead in a moment, or waits for code that it lacks: \
+                 nimbus.log says so, and each command that changes something.\n"
+            }
+        });
     }
     text.push('\n');
     text.push_str(&supervisors(cluster));
@@ -165,7 +171,22 @@ fn supervisors(cluster: &ClusterSummary) -> String {
             supervisor.supervisor_id.clone(),
         ]);
     }
-    table.text()
+    let mut text = table.text();
+    for supervisor in sorted_out_of_service(cluster) {
+        text.push_str(&format!(
+            "{} is out of service ({}): it takes no new work until `ringstorm supervisor in-service` on that host.\n",
+            one_line(&supervisor.host),
+            one_line(&supervisor.supervisor_id)
+        ));
+    }
+    text
+}
+
+/// Nimbus says of one that an operator has taken out of service that it is on Storm's black list.
+fn sorted_out_of_service(cluster: &ClusterSummary) -> Vec<&SupervisorSummary> {
+    let mut out: Vec<_> = cluster.supervisors.iter().filter(|it| it.blacklisted == Some(true)).collect();
+    out.sort_by_key(|supervisor| (&supervisor.host, &supervisor.supervisor_id));
+    out
 }
 
 #[cfg(test)]

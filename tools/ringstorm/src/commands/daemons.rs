@@ -2,13 +2,13 @@
 //!
 //! A daemon that `dev` has started ends with it, whatever ends that.
 
-use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ringstorm_conf::Conf;
-use ringstorm_launch::{CONTROL_SOCKET, Datagram, OperatorSays};
-use ringstorm_supervisor_daemon::{DaemonSettings, log_writer as writer};
+use ringstorm_launch::{CONTROL_SOCKET, OperatorSays};
+use ringstorm_supervisor_daemon::{DaemonSettings, Told, log_writer as writer, tell_service};
 use serde_json::json;
 
 use super::supervisor_folders;
@@ -16,6 +16,9 @@ use crate::command_line::{LogWriter, SupervisorWord};
 use crate::dev;
 use crate::failure::{Failure, Status};
 use crate::output;
+
+/// How long a supervisor may take to take up what it is told.
+const TAKEN_UP_WITHIN: Duration = Duration::from_secs(5);
 
 /// `nimbus`.
 pub(crate) fn nimbus(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
@@ -55,23 +58,37 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) ->
             commands.collect::<String>()
         )));
     }
-    let sent = UnixDatagram::unbound().and_then(|socket| socket.send_to(&Datagram::Operator(says).to_bytes(), &path));
-    sent.map_err(|error| {
-        Failure::new(format!(
-            "the supervisor of this host cannot be told at {}: {error}; look whether it runs, as which user, and with which \
-             storm.local.dir",
-            path.display()
-        ))
-    })?;
+    let told = tell_service(&own, says, TAKEN_UP_WITHIN).map_err(|error| Failure::new(error.to_string()))?;
+    let state = match told {
+        Told::TakenUp => "taken up",
+        Told::Noted => "noted",
+        Told::NotYet => {
+            return Err(Failure {
+                text: format!(
+                    "the supervisor was told at {}, and has not taken it up within {} s: it may be stopped or held up; it does \
+                     so when it goes on. Say it again if it is ended before, and see whether `ringstorm cluster` names it",
+                    path.display(),
+                    TAKEN_UP_WITHIN.as_secs()
+                ),
+                status: Status::InDoubt,
+            });
+        }
+    };
     if json {
-        output::print_json(&json!({ "told": word.typed(), "socket": path }))?;
+        output::print_json(&json!({ "told": word.typed(), "state": state, "socket": path }))?;
         return Ok(Status::Done);
     }
-    output::print(match says {
-        OperatorSays::OutOfService => {
-            "the supervisor is told that this host is out of service; `ringstorm cluster` shows when its work is elsewhere\n"
+    output::print(match (says, told) {
+        (OperatorSays::OutOfService, Told::Noted) => {
+            "noted: no supervisor runs here; the next one is out of service from its start on\n"
         }
-        OperatorSays::InService => "the supervisor is told that this host is in service\n",
+        (OperatorSays::InService, Told::Noted) => {
+            "noted: no supervisor runs here; the next one is in service from its start on\n"
+        }
+        (OperatorSays::OutOfService, _) => {
+            "the supervisor is out of service: it takes no new work; `ringstorm cluster` shows when its work is elsewhere\n"
+        }
+        (OperatorSays::InService, _) => "the supervisor is in service\n",
     })?;
     Ok(Status::Done)
 }

@@ -8,7 +8,7 @@ use ringstorm_conf::Conf;
 use ringstorm_records::nimbus::{GetTopologyInfoByNameWithOpts, GetTopologyPageInfo};
 use ringstorm_records::records::{
     ComponentAggregateStats, ErrorInfo, GetInfoOptions, NumErrorsChoice, SpecificAggregateStats, TopologyPageInfo,
-    TopologySummary,
+    TopologyStats, TopologySummary,
 };
 use ringstorm_records::render;
 use ringstorm_supervisor_daemon::history::{self, Entry, What};
@@ -29,7 +29,7 @@ const EVENTS_SHOWN: usize = 20;
 
 /// Shows a topology.
 pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Failure> {
-    let summary = topology(conf, name)?;
+    let mut summary = topology(conf, name)?;
     let method = GetTopologyPageInfo {
         id: Some(summary.id.clone()),
         window: Some(ALL_TIME.into()),
@@ -49,6 +49,10 @@ pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Fail
             return Err(Failure { text: format!("nothing more is known of {name}: {}", failure.text), ..failure });
         }
     };
+    if !are_of_one_placement(&page, &summary) {
+        // It was placed anew between the two questions.
+        summary = topology(conf, name)?;
+    }
     let errors = newest_errors(conf, name, &page);
     if json {
         output::print_json(&json_of(&page, &summary, &events, &errors))?;
@@ -56,6 +60,11 @@ pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Fail
         output::print(&text(&page, &summary, &errors, &events, now))?;
     }
     Ok(Status::Done)
+}
+
+fn are_of_one_placement(page: &TopologyPageInfo, summary: &TopologySummary) -> bool {
+    page.num_workers.is_none_or(|workers| workers == summary.num_workers)
+        && page.num_executors.is_none_or(|executors| executors == summary.num_executors)
 }
 
 /// What the list says of a topology whose page cannot be had.
@@ -140,6 +149,9 @@ pub(crate) fn text(
     if let Some(words) = page.sched_status.as_deref().filter(|words| !words.is_empty()) {
         text.push_str(&format!("placing: {}\n", one_line(words)));
     }
+    if let Some(remark) = remark(page) {
+        text.push_str(&format!("note: {remark}\n"));
+    }
     for part in
         [windows(page), components(page), workers(page), errors_text(errors, now_secs), history_text(events, now_secs)]
     {
@@ -149,6 +161,23 @@ pub(crate) fn text(
         }
     }
     text
+}
+
+/// What has to be known to read the figures.
+fn remark(page: &TopologyPageInfo) -> Option<&'static str> {
+    let has_figures = |stats: &TopologyStats| {
+        [&stats.window_to_emitted, &stats.window_to_acked].into_iter().flatten().any(|windows| !windows.is_empty())
+    };
+    match page.status.as_deref() {
+        Some("REBALANCING") => Some("it is about to be placed anew; workers and figures are those of before"),
+        Some("ACTIVE" | "INACTIVE")
+            if page.workers.as_ref().is_some_and(|workers| !workers.is_empty())
+                && !page.topology_stats.as_ref().is_some_and(has_figures) =>
+        {
+            Some("there are no figures yet: its workers have counted nothing since they were placed here")
+        }
+        _ => None,
+    }
 }
 
 /// What the spouts counted, by window.

@@ -58,7 +58,11 @@ fn a_rebalance_takes_storms_options() {
     ];
     Terminal::at(&nimbus).gets(&words);
     let heard = nimbus.heard();
-    let Some(NimbusCall::Rebalance(call)) = heard.last() else { panic!("{heard:?}") };
+    let call = heard.iter().find_map(|call| match call {
+        NimbusCall::Rebalance(call) => Some(call),
+        _ => None,
+    });
+    let call = call.unwrap_or_else(|| panic!("{heard:?}"));
     let options = call.options.as_ref().unwrap();
     assert_eq!((options.wait_secs, options.num_workers), (Some(1), Some(3)));
     let executors = options.num_executors.as_ref().unwrap();

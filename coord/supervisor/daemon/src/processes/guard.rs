@@ -159,6 +159,15 @@ fn finish(shared: &Shared, guarded: Guarded) {
     if known.ending.is_none() {
         known.ending = kill::note_in(&folder).map(|why| Ending { why, is_wanted: true });
     }
+    // One that was not this one's child has no exit code here.
+    let is_in_order = matches!(exit, Exit::Code(0) | Exit::Unknown);
+    let mut how = exit;
+    if known.ending.is_none()
+        && let Some(why) = known.leaves.take().filter(|_| is_in_order)
+    {
+        how = Exit::Done;
+        known.ending = Some(Ending { why, is_wanted: true });
+    }
     let why = match (&known.ending, &known.trouble) {
         (Some(ending), _) => ending.why.clone(),
         (None, Some((kind, why))) => format!("{kind}: {why}"),
@@ -174,7 +183,7 @@ fn finish(shared: &Shared, guarded: Guarded) {
     }
     shared.outlet.tell(match known.trouble.filter(|_| known.ending.is_none()) {
         Some((kind, why)) => ProcessEvent::StartFailed { port, incarnation, kind: failure_of(kind), why },
-        None => ProcessEvent::Exited { port, incarnation, how: exit },
+        None => ProcessEvent::Exited { port, incarnation, how },
     });
     if let Err(error) = disk::remove_folder(&folder) {
         shared.outlet.note(&format!("{who}: its folder stays: {error}"));
@@ -192,7 +201,7 @@ fn exit_of(status: ExitStatus) -> Exit {
 /// How it came to an end that nobody here wanted.
 fn by_itself(exit: Exit) -> &'static str {
     match exit {
-        Exit::Code(_) => "it ended by itself",
+        Exit::Code(_) | Exit::Done => "it ended by itself",
         Exit::Signal(9) => {
             "neither this supervisor nor `ringstorm kill_workers` sent it; the kernel does when memory runs out"
         }

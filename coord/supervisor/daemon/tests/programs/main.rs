@@ -91,6 +91,10 @@ fn worker(launch: &Path) {
     }
     match manner.as_str() {
         "is fine" => {}
+        "leaves" => {
+            worker.say(WorkerSays::Leaves { port, incarnation, why: "the assignment has nothing for it".to_owned() });
+            exit(0);
+        }
         "hangs" => sleep(),
         "leaks" => drop(std::thread::spawn(leak)),
         "fills its folder" => drop(std::thread::spawn(fill)),

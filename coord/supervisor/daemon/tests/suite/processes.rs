@@ -50,6 +50,20 @@ fn a_worker_that_crashes_at_once_is_started_with_growing_pauses_and_told_of() {
 }
 
 #[test]
+fn a_worker_that_has_nothing_to_do_any_more_is_no_error_of_its_topology() {
+    let Some(world) = World::start(&[(WORDS, "leaves")], &json!({})) else { return };
+    let port = world.ports[0];
+    world.assign(WORDS, 1, &[(port, &[1])]);
+    // It is wanted all the same.
+    world.process(port, 2);
+    let (how, why) = world.ended(port).remove(0);
+    assert_eq!((how.as_str(), why.as_str()), ("ended with code 0", "the assignment has nothing for it"));
+    assert!(world.log().contains("ended with code 0: the assignment has nothing for it"));
+    world.process(port, 3);
+    assert_eq!(world.errors(WORDS, "lines"), Vec::<String>::new());
+}
+
+#[test]
 fn a_worker_that_an_operator_killed_is_said_to_be_and_is_no_error_of_its_topology() {
     let Some(world) = World::start(&[(WORDS, "is fine")], &json!({})) else { return };
     let port = world.ports[0];

@@ -51,13 +51,22 @@ fn who_lacks_slots_is_named_with_the_reason() {
 #[test]
 fn a_supervisor_out_of_service_with_workers_has_no_free_slots_rather_than_fewer_than_none() {
     let mut both = cluster(4, 1, Vec::new());
-    both.supervisors.push(SupervisorSummary { host: "out".into(), num_used_workers: 1, ..Default::default() });
+    let (id, blacklisted) = ("id-1".into(), Some(true));
+    both.supervisors.push(SupervisorSummary {
+        host: "out".into(),
+        supervisor_id: id,
+        num_used_workers: 1,
+        blacklisted,
+        ..Default::default()
+    });
     let shown = text(&both, &[]);
     let of = |host: &str| {
         let line = shown.lines().find(|line| line.starts_with(host)).unwrap_or_default();
         line.split_whitespace().skip(1).take(3).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!([of("h "), of("out")], [["4", "1", "3"], ["0", "1", "0"]], "{shown}");
+    assert!(shown.contains("\nout is out of service (id-1): it takes no new work"), "{shown}");
+    assert!(!shown.contains("h is out of service"));
     assert_eq!(json_of(&both, &[])["slots"], json!({ "all": 4, "used": 2, "free": 3 }));
 }
 

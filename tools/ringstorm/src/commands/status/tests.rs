@@ -62,3 +62,28 @@ fn without_a_page_the_summary_is_shown_with_what_is_missing() {
     let shown = text(&page_of(&summary), &summary, &[], &[], 1000);
     assert!(shown.starts_with("words  ACTIVE") && shown.contains("\nplacing: no nimbus holds its code\n"), "{shown}");
 }
+
+#[test]
+fn figures_that_are_of_before_or_not_there_yet_are_said_to_be() {
+    let noted = |page: &TopologyPageInfo| {
+        let shown = text(page, &TopologySummary::default(), &[], &[], 1000);
+        shown.lines().find_map(|line| line.strip_prefix("note: ").map(str::to_owned))
+    };
+    let workers = Some(vec![Default::default()]);
+    let fresh = TopologyPageInfo { workers, ..page() };
+    assert!(noted(&fresh).unwrap().contains("there are no figures yet"));
+    let counted = Some(BTreeMap::from([("600".to_owned(), 7)]));
+    let stats = Some(TopologyStats { window_to_emitted: counted, ..Default::default() });
+    let counted = TopologyPageInfo { topology_stats: stats, ..fresh };
+    assert_eq!(noted(&counted), None);
+    let rebalancing = TopologyPageInfo { status: Some("REBALANCING".into()), ..counted };
+    assert!(noted(&rebalancing).unwrap().contains("those of before"));
+}
+
+#[test]
+fn two_answers_of_different_placements_are_known_as_such() {
+    let page = TopologyPageInfo { num_workers: Some(3), num_executors: Some(4), ..page() };
+    let summary = |num_workers, num_executors| TopologySummary { num_workers, num_executors, ..Default::default() };
+    assert!(are_of_one_placement(&page, &summary(3, 4)));
+    assert!(!are_of_one_placement(&page, &summary(1, 4)) && !are_of_one_placement(&page, &summary(3, 5)));
+}
