@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::command_line::SubmitArguments;
 use super::screen::{Screen, one_line};
-use super::verdict::Status;
+use super::verdict::{Failure, Status};
 
 /// The file of which this process was made, also when another one has taken its place meanwhile.
 const OWN_FILE: &str = "/proc/self/exe";
@@ -30,14 +30,18 @@ pub(super) fn run(
     topology: &BuiltTopology,
     arguments: &SubmitArguments,
     own_words: &[String],
-) -> Result<Status, String> {
+) -> Result<Status, Failure> {
     let screen = Screen::new(!arguments.quiet);
     if !arguments.quiet {
         topology.warnings_in_cluster().for_each(|warning| screen.print(&format!("warning: {}", one_line(&warning))));
     }
     let given = arguments.settings.config()?;
     let sources = ConfSources::of_process(Role::Client, None, words_of(&given));
-    let conf = Conf::find(&sources).map_err(|error| error.to_string())?;
+    let conf = Conf::find(&sources).map_err(|error| {
+        // What the file of --config holds is among what is handed on, and was not typed.
+        let is_typed = error.is_of_command_line() && !arguments.settings.have_file();
+        Failure::of(error.to_string(), is_typed)
+    })?;
     let config = topology.config();
     let submission = Submission {
         name: arguments.name.clone(),
@@ -56,9 +60,9 @@ pub(super) fn run(
     let request = Request::Submit(Box::new(submission));
     let done = perform(&conf.client_settings(), request, Some(Path::new(OWN_FILE)), &mut progress);
     screen.clear();
-    let done = done.map_err(|error| format!("{} is not submitted: {}", arguments.name, one_line(&error)))?;
+    let done = done.map_err(|error| format!("{} is not submitted: {}", one_line(&arguments.name), one_line(&error)))?;
     if !arguments.quiet {
-        screen.print(&format!("{} is submitted", arguments.name));
+        screen.print(&format!("{} is submitted", one_line(&arguments.name)));
     }
     let id = match done {
         Success::Answered(Reply::Submitted { topology }) => topology.to_string(),
