@@ -51,3 +51,4 @@ pub use daemon::{Failure, run};
 pub use host::this_host;
 pub use processes::{Killed, kill_workers};
 pub use settings::{DaemonSettings, InvalidSettings, MemoryRule};
+pub use state::supervisor_id;
