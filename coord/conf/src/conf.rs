@@ -36,6 +36,14 @@ impl Conf {
     /// A file that is named or found cannot be read or is no YAML, a key is misspelled, or a value is not what its key
     /// takes. Everything that is wrong with keys, or else with values, is said at once.
     pub fn find(sources: &ConfSources) -> Result<Self, ConfError> {
+        Self::find_below(sources, &Config::new())
+    }
+
+    /// As [`find`](Self::find), with settings that go before all others and know already where they came from.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    pub fn find_below(sources: &ConfSources, over: &Config) -> Result<Self, ConfError> {
         let mut config = DEFAULTS.clone();
         let Found { file, looked_at } = find_file(&sources.places(), sources.file.is_some())?;
         if let Some((path, text)) = &file {
@@ -48,6 +56,7 @@ impl Conf {
         for setting in &sources.settings {
             config.set_from_text(setting, Origin::COMMAND_LINE)?;
         }
+        config.merge(over);
         check_nesting(&config)?;
         let notes = check_keys(&config)?.into_iter().filter(|note| note.class != KeyClass::Cluster).collect();
         let resolved = Resolved::of(&mut config, &sources.base(), sources.user())?;

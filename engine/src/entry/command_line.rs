@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use ringstorm_conf::file::{is_wrong_path, read_regular};
 use ringstorm_types::config::{Config, Origin, keys};
+use ringstorm_types::validate::validate_topology_name;
 
 use super::own_words;
 use super::verdict::Failure;
@@ -149,7 +150,7 @@ pub(super) struct LocalArguments {
 #[command(next_help_heading = "Submitting")]
 pub(super) struct SubmitArguments {
     /// The name of the topology in the cluster
-    #[arg(id = "ringstorm.name", value_name = "NAME")]
+    #[arg(id = "ringstorm.name", value_name = "NAME", value_parser = topology_name)]
     pub(super) name: String,
     /// Its spouts emit nothing before `ringstorm activate NAME`
     #[arg(id = "ringstorm.inactive", long = "inactive")]
@@ -313,11 +314,11 @@ impl SettingArguments {
         }
         Ok(config)
     }
+}
 
-    /// Whether a file was given, beside what was typed.
-    pub(super) fn have_file(&self) -> bool {
-        self.config_file.is_some()
-    }
+/// Reads the name of a topology. Nimbus would refuse what is none, once everything is there.
+fn topology_name(text: &str) -> Result<String, String> {
+    validate_topology_name(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Reads a number of cores. None and too many are found with the other settings.

@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
+use clap::error::ErrorKind;
 use ringstorm_types::screen::{self, lines};
 
 /// Columns when the terminal does not say.
@@ -66,11 +67,9 @@ pub(super) fn print(text: &str) {
 
 /// Prints what is wrong with a command line to standard error, or help to standard output.
 pub(super) fn print_usage(error: &clap::Error) {
-    let plain = error.render().to_string();
-    let shown = lines(&plain);
-    if error.use_stderr() && shown != plain {
-        // What was typed is repeated there.
-        print(&shown);
+    if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Without clap's colours: what was typed is repeated there, and may have some of its own.
+        print(&error.render().to_string());
     } else {
         // A closed output is nobody's fault.
         let _ = error.print();

@@ -13,7 +13,6 @@ use ringstorm_records::records::{SubmitOptions, TopologyInitialStatus};
 use ringstorm_runtime::BuiltTopology;
 use ringstorm_runtime::metrics::bytes_text;
 use ringstorm_submission::{storm_topology, submitted_conf};
-use ringstorm_types::config::Config;
 use serde_json::Value;
 
 use super::command_line::SubmitArguments;
@@ -36,12 +35,9 @@ pub(super) fn run(
         topology.warnings_in_cluster().for_each(|warning| screen.print(&format!("warning: {}", one_line(&warning))));
     }
     let given = arguments.settings.config()?;
-    let sources = ConfSources::of_process(Role::Client, None, words_of(&given));
-    let conf = Conf::find(&sources).map_err(|error| {
-        // What the file of --config holds is among what is handed on, and was not typed.
-        let is_typed = error.is_of_command_line() && !arguments.settings.have_file();
-        Failure::of(error.to_string(), is_typed)
-    })?;
+    // The client reads its own among them, such as `nimbus.seeds`.
+    let conf = Conf::find_below(&ConfSources::of_process(Role::Client, None, Vec::new()), &given);
+    let conf = conf.map_err(|error| Failure::of(error.to_string(), error.is_of_command_line()))?;
     let config = topology.config();
     let submission = Submission {
         name: arguments.name.clone(),
@@ -74,11 +70,6 @@ pub(super) fn run(
     Ok(Status::Done)
 }
 
-/// Settings as words of a command line: the client reads its own among them, such as `nimbus.seeds`.
-fn words_of(config: &Config) -> Vec<String> {
-    config.iter().map(|(key, value, _)| format!("{key}={value}")).collect()
-}
-
 impl SubmitArguments {
     fn initial_status(&self) -> TopologyInitialStatus {
         if self.inactive { TopologyInitialStatus::Inactive } else { TopologyInitialStatus::Active }
@@ -98,9 +89,6 @@ fn bar(sent_bytes: u64, file_bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringstorm_types::config::Origin;
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -111,15 +99,5 @@ mod tests {
         for (sent, file) in [(0, 0), (200, 100), (u64::MAX, u64::MAX), (u64::MAX / 2, u64::MAX)] {
             assert!(bar(sent, file).chars().count() < 80, "{}", bar(sent, file));
         }
-    }
-
-    #[test]
-    fn settings_reach_the_client_as_they_were_given() {
-        let mut config = Config::new();
-        config.set("nimbus.seeds", json!(["a", "b"]), Origin::COMMAND_LINE);
-        config.set("own.text", "1", Origin::COMMAND_LINE);
-        let mut read = Config::new();
-        words_of(&config).iter().for_each(|word| read.set_from_text(word, Origin::COMMAND_LINE).unwrap());
-        assert_eq!(read, config);
     }
 }

@@ -190,8 +190,19 @@ fn what_was_typed_wrongly_is_told_from_what_is_wrong_elsewhere() {
             assert!(refused.text.contains(wanted), "{verb:?} {options:?}: {refused:?}");
         }
     }
-    let refused = run("test", build, words(&["submit", "words", "-c", "nimbus.thrift.port=high"])).unwrap_err();
-    assert_eq!(refused.status, Status::Usage, "{refused:?}");
+    // What the client alone reads.
+    std::fs::write(at("of-client"), r#"{"nimbus.thrift.port": "high"}"#).unwrap();
+    for (options, status, by) in [
+        (["-c", "nimbus.thrift.port=high"], Status::Usage, "(set by the command line)"),
+        (["--config", &at("of-client")], Status::Failed, "of-client"),
+    ] {
+        let refused = run("test", build, words(&[&["submit", "words"], &options[..]].concat())).unwrap_err();
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.text.contains(by), "{refused:?}");
+    }
+    for name in ["", "a/b", "a\nb"] {
+        assert_eq!(run("test", build, words(&["submit", name])), Ok(Status::Usage), "{name:?}");
+    }
 }
 
 #[test]
