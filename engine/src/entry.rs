@@ -31,7 +31,7 @@ use ringstorm_types::validate::validate_topology_name;
 
 use command_line::{Command, DescribeArguments};
 use screen::one_line;
-use verdict::Status;
+use verdict::{Failure, Status};
 
 /// A topology without options of its own: `|_: NoOptions| ...`.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -60,13 +60,14 @@ pub struct NoOptions {}
 /// |---|---|
 /// | 0 | the input ended, or the run was stopped from outside, and everything was drained without an error |
 /// | 1 | it could not start, or could not go on |
-/// | 2 | the command line is wrong |
+/// | 2 | the command line is wrong: an option, a key or a value of `-c`, a file that is named and not there |
 /// | 3 | it ended with messages neither acked nor failed, or tuples not executed, or a worker did not say |
 /// | 4 | it ended and was drained, but components reported errors or workers died: the result may be incomplete |
 /// | 5 | a worker of a cluster: its port is taken, or its address is not one of this host |
 /// | 6 | a worker of a cluster: a newer process has taken its place |
 /// | 130, 143 | it was ended at once by a second Ctrl-C or SIGTERM |
 ///
+/// What is wrong within a file, or cannot be read there, is 1, and so is what `build` finds wrong with its own options.
 /// A message that failed is done with: whether it is emitted again is for its spout to decide. How many failed is said at
 /// the end.
 ///
@@ -97,9 +98,9 @@ pub struct NoOptions {}
 /// ```
 pub fn main<A: clap::Args>(name: &str, build: impl FnOnce(A) -> Result<TopologyBuilder>) -> ExitCode {
     ringstorm_note::keep();
-    let status = run(name, build, std::env::args_os()).unwrap_or_else(|text| {
-        screen::print(&format!("error: {text}"));
-        Status::Failed
+    let status = run(name, build, std::env::args_os()).unwrap_or_else(|failure| {
+        screen::print(&format!("error: {}", failure.text));
+        failure.status
     });
     status.into()
 }
@@ -108,31 +109,35 @@ fn run<A: clap::Args>(
     name: &str,
     build: impl FnOnce(A) -> Result<TopologyBuilder>,
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
-) -> Result<Status, String> {
+) -> Result<Status, Failure> {
     refuse_aborts(cfg!(panic = "abort"))?;
     validate_topology_name(name).map_err(|error| error.to_string())?;
     let arguments: Vec<std::ffi::OsString> = arguments.into_iter().collect();
     if let Some(launch) = cluster_worker::launch_file(&arguments) {
-        return cluster_worker::run(name, build, &launch?);
+        return Ok(cluster_worker::run(name, build, &launch?)?);
     }
     let parsed = match command_line::parse::<A>(name, arguments) {
         Ok(parsed) => parsed,
-        Err(command_line::Refusal::Clash(text) | command_line::Refusal::NoWords(text)) => return Err(text),
+        Err(command_line::Refusal::Clash(text)) => return Err(text.into()),
+        Err(command_line::Refusal::NoWords(text)) => return Err(Failure::of(text, true)),
         Err(command_line::Refusal::Usage(error)) => {
-            // Help goes to standard output and counts as success. A closed output is nobody's fault.
-            let _ = error.print();
+            screen::print_usage(&error);
+            // Help counts as success.
             return Ok(if error.use_stderr() { Status::Usage } else { Status::Done });
         }
     };
     let config = parsed.command.settings().config()?;
     let builder = build(parsed.own).map_err(|error| format!("{name} cannot be built: {}", one_line(&error)))?;
-    let topology = builder.build(&config).map_err(|error| format!("{name} cannot be built: {error}"))?;
-    match parsed.command {
-        Command::Local(arguments) => local::run(name, topology, &arguments),
-        Command::Worker(arguments) => workers::be_one(name, topology, &arguments),
-        Command::Submit(arguments, words) => submit::run(&topology, &arguments, &words),
-        Command::Describe(arguments) => show(name, &topology, &arguments),
-    }
+    let topology = builder.build(&config).map_err(|error| {
+        let is_typed = error.is_of_command_line();
+        Failure::of(if is_typed { error.to_string() } else { format!("{name} cannot be built: {error}") }, is_typed)
+    })?;
+    Ok(match parsed.command {
+        Command::Local(arguments) => local::run(name, topology, &arguments)?,
+        Command::Worker(arguments) => workers::be_one(name, topology, &arguments)?,
+        Command::Submit(arguments, words) => submit::run(&topology, &arguments, &words)?,
+        Command::Describe(arguments) => show(name, &topology, &arguments)?,
+    })
 }
 
 /// A panic must fail one tuple, for which it has to unwind.

@@ -1,8 +1,7 @@
 //! All settings together, each with its origin.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::defaults::DEFAULTS;
 use crate::error::ConfError;
+use crate::file::{is_wrong_path, read_regular};
 use crate::resolved::Resolved;
 use crate::sources::{ConfSources, Place, RINGSTORM_CONF, Role};
 use crate::yaml;
@@ -36,8 +36,16 @@ impl Conf {
     /// A file that is named or found cannot be read or is no YAML, a key is misspelled, or a value is not what its key
     /// takes. Everything that is wrong with keys, or else with values, is said at once.
     pub fn find(sources: &ConfSources) -> Result<Self, ConfError> {
+        Self::find_below(sources, &Config::new())
+    }
+
+    /// As [`find`](Self::find), with settings that go before all others and know already where they came from.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    pub fn find_below(sources: &ConfSources, over: &Config) -> Result<Self, ConfError> {
         let mut config = DEFAULTS.clone();
-        let Found { file, looked_at } = find_file(&sources.places())?;
+        let Found { file, looked_at } = find_file(&sources.places(), sources.file.is_some())?;
         if let Some((path, text)) = &file {
             config.merge(&read_file(path, text)?);
         }
@@ -48,6 +56,7 @@ impl Conf {
         for setting in &sources.settings {
             config.set_from_text(setting, Origin::COMMAND_LINE)?;
         }
+        config.merge(over);
         check_nesting(&config)?;
         let notes = check_keys(&config)?.into_iter().filter(|note| note.class != KeyClass::Cluster).collect();
         let resolved = Resolved::of(&mut config, &sources.base(), sources.user())?;
@@ -167,35 +176,29 @@ struct Found {
     looked_at: Vec<PathBuf>,
 }
 
-fn find_file(places: &[Place]) -> Result<Found, ConfError> {
+/// `is_typed`: the command line names the file.
+fn find_file(places: &[Place], is_typed: bool) -> Result<Found, ConfError> {
     let mut looked_at = Vec::new();
     for place in places {
         looked_at.push(place.path.clone());
-        let unreadable = |reason: String, hint: &str| ConfError::Unreadable {
+        let unreadable = |error: &io::Error, hint: &str| ConfError::Unreadable {
             path: place.path.clone(),
-            reason,
+            reason: error.to_string(),
             hint: hint.to_owned(),
+            is_typed: is_typed && is_wrong_path(error),
         };
-        match read_bounded(&place.path) {
+        match read_regular(&place.path, yaml::TEXT_BYTES_MAX) {
             Ok(text) => return Ok(Found { file: Some((place.path.clone(), text)), looked_at }),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 if let Some(by) = place.required_by {
                     let hint = format!("{by} says that it is there; put it there, or correct {by}");
-                    return Err(unreadable(error.to_string(), &hint));
+                    return Err(unreadable(&error, &hint));
                 }
             }
-            Err(error) => return Err(unreadable(error.to_string(), "make it a file that this user may read")),
+            Err(error) => return Err(unreadable(&error, "make it a file that this user may read")),
         }
     }
     Ok(Found { file: None, looked_at })
-}
-
-/// Reads a file, but never much more than is taken of it.
-fn read_bounded(path: &Path) -> io::Result<String> {
-    let file = File::open(path)?;
-    let mut text = String::new();
-    file.take(yaml::TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// The settings of a file, each with its line.

@@ -19,6 +19,8 @@ pub enum ConfError {
         reason: String,
         /// Who named it, and what to do.
         hint: String,
+        /// Whether the command line names a file that is not there, or that is none.
+        is_typed: bool,
     },
     /// A file is no YAML that can be used.
     #[error("{path}, {error}")]
@@ -47,13 +49,15 @@ pub enum ConfError {
 }
 
 impl ConfError {
-    /// Whether all that is wrong was typed with the command: nothing that lies on this host is.
+    /// Whether all that is wrong was typed with the command: nothing that lies on this host is. A file that is named and not
+    /// there was typed wrongly; what a file holds was not typed.
     pub fn is_of_command_line(&self) -> bool {
         match self {
             Self::Config(errors) => errors.0.iter().all(ConfigError::is_of_command_line),
             Self::Nested { origin, .. } => *origin == Origin::COMMAND_LINE.as_str(),
             Self::ZooKeeper(error) => error.is_of_command_line(),
-            Self::Unreadable { .. } | Self::Yaml { .. } => false,
+            Self::Unreadable { is_typed, .. } => *is_typed,
+            Self::Yaml { .. } => false,
         }
     }
 }

@@ -87,6 +87,8 @@ pub enum StartFailure {
     PortTaken,
     /// The host has no memory, files or processes left.
     ResourcesExhausted,
+    /// A disk of the host is full, or what this user may have of it.
+    DiskFull,
     /// The address cannot be used.
     AddressUnusable,
     /// Something else: the code cannot be run, for instance. It says nothing of the slot.
@@ -289,6 +291,7 @@ impl fmt::Display for StartFailure {
         formatter.write_str(match self {
             Self::PortTaken => "another process has its port",
             Self::ResourcesExhausted => "the host has no memory, files or processes left",
+            Self::DiskFull => "the disk of the host is full",
             Self::AddressUnusable => "its address cannot be used",
             Self::Other => "it could not be started",
         })

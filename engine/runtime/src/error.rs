@@ -32,6 +32,18 @@ pub enum BuildError {
     Declaration(String),
 }
 
+impl BuildError {
+    /// Whether all that is wrong was typed on the command line: the topology itself is sound.
+    #[must_use]
+    pub fn is_of_command_line(&self) -> bool {
+        match self {
+            Self::Invalid(violations) => violations.are_of_command_line(),
+            Self::Config(error) => error.is_of_command_line(),
+            Self::Numbering(_) | Self::Assignment(_) | Self::Declaration(_) => false,
+        }
+    }
+}
+
 /// Why a worker could not start. Whoever runs it mends it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -6,14 +6,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ringstorm_conf::file::{is_wrong_path, read_regular};
 use ringstorm_types::config::{Config, Origin, keys};
+use ringstorm_types::validate::validate_topology_name;
 
 use super::own_words;
+use super::verdict::Failure;
 
 /// The name of the command that submits.
 const SUBMIT: &str = "submit";
 /// More processes than this on one machine are a slip of the finger.
 const WORKERS_MAX: usize = 256;
+/// A file of settings that is larger is a slip, too.
+const CONFIG_BYTES_MAX: usize = 16 << 20;
 
 /// What `worker --help` says of the file. README.md has an example, `ringstorm_types::assignment` the rules.
 pub(super) const ASSIGNMENT_HELP: &str = "\
@@ -49,7 +54,8 @@ there. Every setting reaches the components, those of your own as well.
 
 The id of the topology is written to standard output.
 Exit code: 0 it is submitted; 1 it is not, or that is not known; 2 the command
-line is wrong.";
+line is wrong: a setting that is none, a misspelled key, a file that is not
+there. What a file of --config holds is no matter of the command line: 1.";
 
 /// The whole command line. The topology's own options are read by the same command and handed on apart.
 #[derive(Debug, Parser)]
@@ -104,7 +110,10 @@ pub(super) struct SettingArguments {
     #[arg(id = "ringstorm.config", long = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
     /// Cores to run on [default: as many as there are usable CPUs]
-    #[arg(id = "ringstorm.cores", long = "workers-cores", value_name = "NUMBER")]
+    #[arg(
+        id = "ringstorm.cores", long = "workers-cores", value_name = "NUMBER", value_parser = cores,
+        allow_negative_numbers = true
+    )]
     cores: Option<u64>,
 }
 
@@ -114,10 +123,16 @@ pub(super) struct SettingArguments {
 #[command(next_help_heading = "Running")]
 pub(super) struct LocalArguments {
     /// Stop and drain after this many seconds
-    #[arg(id = "ringstorm.duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(
+        id = "ringstorm.duration", long = "duration", value_name = "SECONDS", value_parser = seconds,
+        allow_negative_numbers = true
+    )]
     pub(super) duration: Option<Duration>,
     /// Run in this many processes, joined by connections on the loopback address [default: in this one]
-    #[arg(id = "ringstorm.workers", long = "workers", value_name = "NUMBER", value_parser = workers)]
+    #[arg(
+        id = "ringstorm.workers", long = "workers", value_name = "NUMBER", value_parser = workers,
+        allow_negative_numbers = true
+    )]
     pub(super) workers: Option<NonZeroUsize>,
     /// Write the metrics to this file as JSON at the end
     #[arg(id = "ringstorm.metrics", long = "metrics-json", value_name = "FILE")]
@@ -135,7 +150,7 @@ pub(super) struct LocalArguments {
 #[command(next_help_heading = "Submitting")]
 pub(super) struct SubmitArguments {
     /// The name of the topology in the cluster
-    #[arg(id = "ringstorm.name", value_name = "NAME")]
+    #[arg(id = "ringstorm.name", value_name = "NAME", value_parser = topology_name)]
     pub(super) name: String,
     /// Its spouts emit nothing before `ringstorm activate NAME`
     #[arg(id = "ringstorm.inactive", long = "inactive")]
@@ -171,7 +186,10 @@ pub(super) struct WorkerArguments {
     #[command(flatten)]
     pub(super) place: WorkerPlace,
     /// The number of this worker in the assignment
-    #[arg(id = "ringstorm.worker", long = "ringstorm-worker", value_name = "NUMBER")]
+    #[arg(
+        id = "ringstorm.worker", long = "ringstorm-worker", value_name = "NUMBER", value_parser = worker,
+        allow_negative_numbers = true
+    )]
     pub(super) worker: usize,
     #[command(flatten)]
     pub(super) local: LocalArguments,
@@ -269,18 +287,27 @@ fn find_clash<A: Args>() -> Result<(), Refusal> {
 }
 
 impl SettingArguments {
-    /// What was set: the file first, `-c` over it.
-    pub(super) fn config(&self) -> Result<Config, String> {
+    /// What was set: the file first, `-c` over it. What the file holds was not typed; that it is there was.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config::new();
         if let Some(path) = &self.config_file {
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                format!("the configuration file {path:?} cannot be read: {error}; check its path and permissions")
+            let text = read_regular(path, CONFIG_BYTES_MAX).map_err(|error| {
+                let text =
+                    format!("the configuration file {path:?} cannot be read: {error}; check its path and permissions");
+                Failure::of(text, is_wrong_path(&error))
             })?;
+            if text.len() > CONFIG_BYTES_MAX {
+                return Err(format!(
+                    "the configuration file {path:?} has more than {CONFIG_BYTES_MAX} bytes; is it the right one?"
+                )
+                .into());
+            }
             let origin = Origin::file(&path.to_string_lossy());
             config = Config::from_json_text(&text, &origin).map_err(|error| error.to_string())?;
         }
         for setting in &self.settings {
-            config.set_from_text(setting, Origin::COMMAND_LINE).map_err(|error| error.to_string())?;
+            let set = config.set_from_text(setting, Origin::COMMAND_LINE);
+            set.map_err(|error| Failure::of(error.to_string(), error.is_of_command_line()))?;
         }
         if let Some(cores) = self.cores {
             config.set(keys::WORKER_CORES, cores, Origin::other("--workers-cores"));
@@ -289,17 +316,29 @@ impl SettingArguments {
     }
 }
 
+/// Reads the name of a topology. Nimbus would refuse what is none, once everything is there.
+fn topology_name(text: &str) -> Result<String, String> {
+    validate_topology_name(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+}
+
+/// Reads a number of cores. None and too many are found with the other settings.
+fn cores(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a whole number from 1".to_owned())
+}
+
+/// Reads the number of a worker.
+fn worker(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "give a whole number from 0, as the assignment has it".to_owned())
+}
+
 /// Reads a number of worker processes.
 fn workers(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|number| (1..=WORKERS_MAX).contains(number)).and_then(NonZeroUsize::new);
-    number.ok_or_else(|| format!("not a number from 1 to {WORKERS_MAX}"))
+    number.ok_or_else(|| format!("give a whole number from 1 to {WORKERS_MAX}"))
 }
 
 /// Reads a positive number of seconds; fractions are fine.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("not a number of seconds above 0".to_owned()),
-    }
+    let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.filter(|it| !it.is_zero()).ok_or_else(|| "give a number of seconds above 0, such as 30 or 0.5".to_owned())
 }

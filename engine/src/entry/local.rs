@@ -1,7 +1,7 @@
 //! `local`: runs a topology in this process, shows how it does, and stops it in order.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use super::live;
 use super::remarks::{Way, without_effect};
 use super::screen::{Screen, one_line};
 use super::signals::{SignalWatch, StopReason};
-use super::verdict::{Status, judge, throughput};
+use super::verdict::{Failure, Status, judge, throughput};
 use super::workers;
 
 /// Between two readings of the counters, on a terminal and elsewhere: there they only serve the windows.
@@ -26,7 +26,7 @@ const LIVE_PERIOD: Duration = Duration::from_secs(1);
 const QUIET_PERIOD: Duration = Duration::from_secs(10);
 
 /// Runs the topology to its end.
-pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArguments) -> Result<Status, String> {
+pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArguments) -> Result<Status, Failure> {
     // Made before the run, so that a wrong path does not show only when the numbers are lost.
     let metrics_file = arguments.metrics_json.as_deref().map(MetricsFile::create).transpose()?;
     let screen = Arc::new(Screen::new(!arguments.quiet));
@@ -171,9 +171,13 @@ struct MetricsFile<'a> {
 }
 
 impl<'a> MetricsFile<'a> {
-    fn create(path: &'a Path) -> Result<Self, String> {
+    fn create(path: &'a Path) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| {
-            format!("the metrics file {path:?} cannot be made: {error}; check its directory and permissions")
+            let is_wrong_path =
+                matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory);
+            let text =
+                format!("the metrics file {path:?} cannot be made: {error}; check its directory and permissions");
+            Failure::of(text, is_wrong_path)
         })?;
         Ok(Self { path, file })
     }

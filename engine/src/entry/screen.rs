@@ -5,9 +5,12 @@
 //!
 //! Threading: any thread.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
+
+use clap::error::ErrorKind;
+use ringstorm_types::screen::{self, lines};
 
 /// Columns when the terminal does not say.
 const COLUMNS_DEFAULT: usize = 80;
@@ -59,7 +62,18 @@ impl Screen {
 
 /// Prints lines that stay, where no line is refreshed.
 pub(super) fn print(text: &str) {
-    write_all(&format!("{}\n", text.trim_end_matches('\n')));
+    write_all(&format!("{}\n", lines(text.trim_end_matches('\n'))));
+}
+
+/// Prints what is wrong with a command line to standard error, or help to standard output.
+pub(super) fn print_usage(error: &clap::Error) {
+    if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Without clap's colours: what was typed is repeated there, and may have some of its own.
+        print(&error.render().to_string());
+    } else {
+        // A closed output is nobody's fault.
+        let _ = error.print();
+    }
 }
 
 fn write_all(text: &str) {
@@ -74,18 +88,7 @@ fn columns() -> usize {
     }
 }
 
-/// A text on one line: control characters, line ends included, are escaped.
+/// A text on one line, without codes for a terminal.
 pub(super) fn one_line(text: &impl Display) -> String {
-    let text = text.to_string();
-    let mut line = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        match character {
-            '\t' => line.push(' '),
-            character if character.is_control() => {
-                let _ = write!(line, "{}", character.escape_default());
-            }
-            character => line.push(character),
-        }
-    }
-    line
+    screen::one_line(&text.to_string())
 }

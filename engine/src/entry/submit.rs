@@ -13,12 +13,11 @@ use ringstorm_records::records::{SubmitOptions, TopologyInitialStatus};
 use ringstorm_runtime::BuiltTopology;
 use ringstorm_runtime::metrics::bytes_text;
 use ringstorm_submission::{storm_topology, submitted_conf};
-use ringstorm_types::config::Config;
 use serde_json::Value;
 
 use super::command_line::SubmitArguments;
 use super::screen::{Screen, one_line};
-use super::verdict::Status;
+use super::verdict::{Failure, Status};
 
 /// The file of which this process was made, also when another one has taken its place meanwhile.
 const OWN_FILE: &str = "/proc/self/exe";
@@ -30,14 +29,15 @@ pub(super) fn run(
     topology: &BuiltTopology,
     arguments: &SubmitArguments,
     own_words: &[String],
-) -> Result<Status, String> {
+) -> Result<Status, Failure> {
     let screen = Screen::new(!arguments.quiet);
     if !arguments.quiet {
         topology.warnings_in_cluster().for_each(|warning| screen.print(&format!("warning: {}", one_line(&warning))));
     }
     let given = arguments.settings.config()?;
-    let sources = ConfSources::of_process(Role::Client, None, words_of(&given));
-    let conf = Conf::find(&sources).map_err(|error| error.to_string())?;
+    // The client reads its own among them, such as `nimbus.seeds`.
+    let conf = Conf::find_below(&ConfSources::of_process(Role::Client, None, Vec::new()), &given);
+    let conf = conf.map_err(|error| Failure::of(error.to_string(), error.is_of_command_line()))?;
     let config = topology.config();
     let submission = Submission {
         name: arguments.name.clone(),
@@ -56,9 +56,9 @@ pub(super) fn run(
     let request = Request::Submit(Box::new(submission));
     let done = perform(&conf.client_settings(), request, Some(Path::new(OWN_FILE)), &mut progress);
     screen.clear();
-    let done = done.map_err(|error| format!("{} is not submitted: {}", arguments.name, one_line(&error)))?;
+    let done = done.map_err(|error| format!("{} is not submitted: {}", one_line(&arguments.name), one_line(&error)))?;
     if !arguments.quiet {
-        screen.print(&format!("{} is submitted", arguments.name));
+        screen.print(&format!("{} is submitted", one_line(&arguments.name)));
     }
     let id = match done {
         Success::Answered(Reply::Submitted { topology }) => topology.to_string(),
@@ -68,11 +68,6 @@ pub(super) fn run(
     // Whoever closed it has read enough.
     let _ = writeln!(std::io::stdout().lock(), "{id}");
     Ok(Status::Done)
-}
-
-/// Settings as words of a command line: the client reads its own among them, such as `nimbus.seeds`.
-fn words_of(config: &Config) -> Vec<String> {
-    config.iter().map(|(key, value, _)| format!("{key}={value}")).collect()
 }
 
 impl SubmitArguments {
@@ -94,9 +89,6 @@ fn bar(sent_bytes: u64, file_bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringstorm_types::config::Origin;
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -107,15 +99,5 @@ mod tests {
         for (sent, file) in [(0, 0), (200, 100), (u64::MAX, u64::MAX), (u64::MAX / 2, u64::MAX)] {
             assert!(bar(sent, file).chars().count() < 80, "{}", bar(sent, file));
         }
-    }
-
-    #[test]
-    fn settings_reach_the_client_as_they_were_given() {
-        let mut config = Config::new();
-        config.set("nimbus.seeds", json!(["a", "b"]), Origin::COMMAND_LINE);
-        config.set("own.text", "1", Origin::COMMAND_LINE);
-        let mut read = Config::new();
-        words_of(&config).iter().for_each(|word| read.set_from_text(word, Origin::COMMAND_LINE).unwrap());
-        assert_eq!(read, config);
     }
 }

@@ -60,7 +60,7 @@ fn settings_come_from_the_file_then_from_the_command_line() {
 
     std::fs::write(&file, "{").unwrap();
     for line in [&["local", "--config", file.to_str().unwrap()][..], &["describe", "-c", "nothing"]] {
-        let error = parsed(line).command.settings().config().unwrap_err();
+        let error = parsed(line).command.settings().config().unwrap_err().text;
         assert!(!error.contains('\n'), "{error}");
     }
 }
@@ -143,14 +143,79 @@ fn the_help_of_workers_names_every_field_of_an_assignment() {
 #[test]
 fn illegal_names_and_failing_builds_are_one_line() {
     for name in ["", " ", "a/b", "a:b", "a.b", "a\\b", ".."] {
-        let refused = run(name, |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err();
+        let refused = run(name, |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err().text;
         assert!(refused.contains("is not a legal topology name"), "{refused}");
     }
     let failing = |_: NoOptions| Err("no\nsuch \x1b[31mthing".into());
-    let refused = run("name", failing, words(&["local"])).unwrap_err();
+    let refused = run("name", failing, words(&["local"])).unwrap_err().text;
     assert_eq!(refused, r"name cannot be built: no\nsuch \u{1b}[31mthing");
-    let refused = run("name", |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err();
+    let refused = run("name", |_: NoOptions| Ok(TopologyBuilder::new()), words(&["local"])).unwrap_err().text;
     assert!(refused.contains("spout"), "{refused}");
+}
+
+#[test]
+fn what_was_typed_wrongly_is_told_from_what_is_wrong_elsewhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("damaged"), "{").unwrap();
+    std::fs::write(at("misspelled"), r#"{"topology.worker": 1}"#).unwrap();
+    let build = |_: NoOptions| {
+        struct Nothing;
+        impl Spout for Nothing {
+            fn declare(&self, _: &mut Declarer) {}
+            fn next_tuple(&mut self, _: &mut SpoutCollector<'_>) -> Result<Next> {
+                Ok(Next::Finished)
+            }
+        }
+        let mut topology = TopologyBuilder::new();
+        topology.spout("nothing", || Nothing);
+        Ok(topology)
+    };
+    for verb in [&["local"][..], &["describe"], &["submit", "words"]] {
+        for (options, status, wanted) in [
+            (&["-c", "nothing"][..], Status::Usage, "holds no '='"),
+            (&["-c", "topology.worker=1"], Status::Usage, "did you mean \"topology.workers\"?"),
+            (&["-c", "topology.max.spout.pending=many"], Status::Usage, "is \"many\" (set by the command line)"),
+            (&["--workers-cores", "5000"], Status::Usage, "(set by --workers-cores)"),
+            (&["--workers-cores", "0"], Status::Usage, "(set by --workers-cores)"),
+            (&["--config", &at("gone")], Status::Usage, "cannot be read"),
+            (&["--config", directory.path().to_str().unwrap()], Status::Usage, "it is a folder, not a file"),
+            (&["--config", &at("damaged")], Status::Failed, "is not JSON"),
+            (&["--config", &at("misspelled")], Status::Failed, "did you mean"),
+            // Both are to be mended.
+            (&["--config", &at("misspelled"), "-c", "topology.debgu=true"], Status::Failed, "topology.debug"),
+        ] {
+            let refused = run("test", build, words(&[verb, options].concat())).unwrap_err();
+            assert_eq!(refused.status, status, "{verb:?} {options:?}: {refused:?}");
+            assert!(refused.text.contains(wanted), "{verb:?} {options:?}: {refused:?}");
+        }
+    }
+    // What the client alone reads.
+    std::fs::write(at("of-client"), r#"{"nimbus.thrift.port": "high"}"#).unwrap();
+    for (options, status, by) in [
+        (["-c", "nimbus.thrift.port=high"], Status::Usage, "(set by the command line)"),
+        (["--config", &at("of-client")], Status::Failed, "of-client"),
+    ] {
+        let refused = run("test", build, words(&[&["submit", "words"], &options[..]].concat())).unwrap_err();
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.text.contains(by), "{refused:?}");
+    }
+    for name in ["", "a/b", "a\nb"] {
+        assert_eq!(run("test", build, words(&["submit", name])), Ok(Status::Usage), "{name:?}");
+    }
+}
+
+#[test]
+fn numbers_below_what_is_taken_are_named_as_what_they_are() {
+    for (line, wanted) in [
+        (&["local", "--duration", "-1"][..], "give a number of seconds above 0"),
+        (&["local", "--workers", "-1"], "give a whole number from 1 to 256"),
+        (&["local", "--workers-cores", "-1"], "give a whole number from 1"),
+        (&["worker", "--ringstorm-worker", "-1"], "give a whole number from 0"),
+    ] {
+        let Err(Refusal::Usage(error)) = parse::<Own>("test", words(line)) else { panic!("{line:?}") };
+        assert!(error.to_string().contains(wanted), "{line:?}: {error}");
+    }
 }
 
 #[test]

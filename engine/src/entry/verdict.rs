@@ -34,6 +34,28 @@ impl From<Status> for ExitCode {
     }
 }
 
+/// Why nothing was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// One line or a few, with what to do next.
+    pub(super) text: String,
+    /// [`Status::Failed`] or [`Status::Usage`].
+    pub(super) status: Status,
+}
+
+impl Failure {
+    /// What was typed is wrong, or something else is.
+    pub(super) fn of(text: impl Into<String>, is_of_command_line: bool) -> Self {
+        Self { text: text.into(), status: if is_of_command_line { Status::Usage } else { Status::Failed } }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, status: Status::Failed }
+    }
+}
+
 /// Judges a run. The line begins with `error: ` when the status is not [`Status::Done`].
 pub(super) fn judge(name: &str, report: &RunReport, stopped_by: Option<&str>) -> (Status, String) {
     let RunReport {

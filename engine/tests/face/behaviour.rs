@@ -13,14 +13,15 @@ fn one_error(name: &str, arguments: &[&str], code: i32) -> String {
 
 #[test]
 fn wrong_settings_are_one_line() {
-    let error = one_error("exclamation", &["local", "-c", "topology.worker=2"], 1);
+    let error = one_error("exclamation", &["local", "-c", "topology.worker=2"], 2);
     assert!(error.contains("topology.workers"), "{error}");
-    let error = one_error("exclamation", &["local", "--workers-cores", "0"], 1);
+    let error = one_error("exclamation", &["local", "--workers-cores", "0"], 2);
     assert!(error.contains("--workers-cores"), "{error}");
-    let error = one_error("exclamation", &["describe", "--config", "/no/such/file.json"], 1);
+    let error = one_error("exclamation", &["describe", "--config", "/no/such/file.json"], 2);
     assert!(error.contains("/no/such/file.json"), "{error}");
-    let error = one_error("exclamation", &["local", "--metrics-json", "/no/such/directory/metrics.json"], 1);
+    let error = one_error("exclamation", &["local", "--metrics-json", "/no/such/directory/metrics.json"], 2);
     assert!(error.contains("/no/such/directory"), "{error}");
+    // What a topology says of its own options is its own.
     let error = one_error("rolling_count", &["local", "--rate", "0"], 1);
     assert!(error.contains("--rate"), "{error}");
 }

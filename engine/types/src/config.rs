@@ -57,6 +57,11 @@ impl Origin {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it was typed: as `-c key=value`, or as an option of its own, whose words are its name.
+    pub fn is_of_command_line(&self) -> bool {
+        *self == Self::COMMAND_LINE || self.0.starts_with("--")
+    }
 }
 
 impl fmt::Display for Origin {

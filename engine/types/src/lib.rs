@@ -26,6 +26,7 @@ pub mod id;
 mod names;
 pub mod numbering;
 pub mod placement;
+pub mod screen;
 #[cfg(test)]
 mod testing;
 pub mod throttle;

@@ -80,19 +80,6 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     text
 }
 
-/// A text whose control characters are escaped, so that it stays on its line and sends no codes to a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,7 +95,9 @@ fn whoever_cannot_be_reached_is_named_with_address_and_reason() {
         let expected = format!("note: [worker 0] worker 1 cannot be reached: {why}");
         crate::until("it to be named", Duration::from_secs(12), || said(&expected) == 1);
         crate::until("the one that is not dialed to say so", AMPLE, || {
-            said(&format!("note: [worker 1] worker 0 has not connected; this worker waits for it at {address}")) == 1
+            said(&format!(
+                "note: [worker 1] worker 0 at {address} has not connected; this worker waits for it at {address}"
+            )) == 1
         });
         std::thread::sleep(Duration::from_secs(2));
         assert_eq!(case.run.errors().lines().count(), 2, "{}", case.run.errors());
@@ -118,6 +120,6 @@ fn whoever_comes_late_is_named_and_then_said_to_be_reached() {
     crate::until("it to be named", AMPLE, || said("note: [worker 0] worker 1 cannot be reached: ") == 1);
     let _proxy = Proxy::start_at(&dialed, &own, 0);
     case.wait_for_note("finished");
-    assert_eq!(said("note: [worker 0] worker 1 is reached"), 1, "{}", case.run.errors());
+    assert_eq!(said(&format!("note: [worker 0] worker 1 at {dialed} is reached")), 1, "{}", case.run.errors());
     case.finish().expect_code(0);
 }

@@ -15,6 +15,7 @@ use ringstorm_records::records::TopologySummary;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::table::one_line;
 
 /// After so long without an answer it is said what is tried, and for how long that goes on.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,10 +63,15 @@ pub(crate) fn request(conf: &Conf, request: Request) -> Result<Success, Failure>
 
 /// Does what may take long. If it does, it says so, once.
 pub(crate) fn patiently<T>(tried: String, work: impl FnOnce() -> T) -> T {
+    after(PATIENCE, format!("note: {tried}; Ctrl-C ends it"), work)
+}
+
+/// Does what may take long, and says something if it takes longer than this.
+pub(crate) fn after<T>(patience: Duration, said: String, work: impl FnOnce() -> T) -> T {
     let (over, waits) = channel::<()>();
     let watch = move || {
-        if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            output::say(&format!("note: {tried}; Ctrl-C ends it"));
+        if waits.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            output::say(&said);
         }
     };
     // Without a thread it is silent.
@@ -104,7 +110,7 @@ pub(crate) fn topology(conf: &Conf, name: &str) -> Result<TopologySummary, Failu
 }
 
 fn not_alive(text: &impl Display) -> Failure {
-    Failure::new(format!("{text}; `ringstorm list` shows the topologies that there are"))
+    Failure::new(format!("{}; `ringstorm list` shows the topologies that there are", one_line(&text.to_string())))
 }
 
 /// What Storm's words mean that something cannot be done in the state that a topology is in, if these are such.

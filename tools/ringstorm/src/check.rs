@@ -10,12 +10,13 @@ mod host;
 mod network;
 mod storage;
 
-use ringstorm_conf::{Conf, ConfSources, Role};
+use ringstorm_conf::{Conf, ConfError, ConfSources, Role};
 use serde_json::{Value, json};
 
 pub(crate) use cluster::session;
 
 use crate::command_line::{CheckRole, Common};
+use crate::commands::supervisors_of_dev;
 use crate::failure::{Failure, Status};
 use crate::output;
 use crate::table::one_line;
@@ -86,17 +87,16 @@ pub(crate) fn check(common: &Common, role: Option<CheckRole>, json: bool) -> Res
     let wanted = Wanted::of(role);
     let conf_role = if role == Some(CheckRole::Client) { Role::Client } else { Role::Daemon };
     let sources = ConfSources::of_process(conf_role, common.config.clone(), common.settings.clone());
-    let findings = match Conf::find(&sources) {
-        Ok(conf) => {
-            let mut findings = configuration(&conf);
-            findings.extend(host::findings(&conf, wanted));
-            findings.extend(storage::findings(&conf, wanted));
-            findings.extend(network::findings(&conf, wanted));
-            findings.extend(cluster::findings(&conf, wanted));
-            findings
-        }
-        Err(error) => vec![Finding::bad("configuration", error.to_string(), "correct it; nothing else was looked at")],
-    };
+    let found = Conf::find(&sources).and_then(|conf| {
+        let supervisors = Supervisors::of(&conf, &sources, wanted)?;
+        let mut findings = configuration(&conf);
+        findings.extend(host::findings(&supervisors));
+        findings.extend(storage::findings(&conf, wanted, &supervisors));
+        findings.extend(network::findings(&conf, wanted, &supervisors));
+        findings.extend(cluster::findings(&conf, wanted));
+        Ok(findings)
+    });
+    let findings = found.unwrap_or_else(|error| unusable(&error));
     if json {
         output::print_json(&json_of(&findings))?;
     } else {
@@ -104,6 +104,36 @@ pub(crate) fn check(common: &Common, role: Option<CheckRole>, json: bool) -> Res
     }
     let fails = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
     Ok(if fails { Status::Failed } else { Status::Done })
+}
+
+/// The supervisors that this host is to run.
+pub(crate) struct Supervisors {
+    /// The configuration of each; none where none is wanted.
+    confs: Vec<Conf>,
+    /// Whether they are those of `dev`, which shares the host among them.
+    are_of_dev: bool,
+}
+
+impl Supervisors {
+    /// In the folder of `dev` each of its supervisors has a configuration of its own; elsewhere there is one of both.
+    fn of(conf: &Conf, sources: &ConfSources, wanted: Wanted) -> Result<Self, ConfError> {
+        if !wanted.supervisor {
+            return Ok(Self { confs: Vec::new(), are_of_dev: false });
+        }
+        let of_dev = supervisors_of_dev(&conf.local_dir());
+        if of_dev.is_empty() {
+            return Ok(Self { confs: vec![conf.clone()], are_of_dev: false });
+        }
+        let confs = of_dev.into_iter().map(|file| Conf::find(&ConfSources { file: Some(file), ..sources.clone() }));
+        Ok(Self { confs: confs.collect::<Result<_, _>>()?, are_of_dev: true })
+    }
+}
+
+/// Each thing that is wrong with the configuration.
+fn unusable(error: &ConfError) -> Vec<Finding> {
+    let text = error.to_string();
+    let mend = "correct it; nothing else was looked at";
+    text.lines().map(|line| Finding::bad("configuration", line, mend)).collect()
 }
 
 fn configuration(conf: &Conf) -> Vec<Finding> {

@@ -4,48 +4,32 @@
 //!
 //! Threading: plain data. Errors: those of the command line, for whoever typed it.
 
+mod other_words;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-/// What Storm has and Ringstorm has not, with the reason or what takes its place.
-const NOT_HERE: &[(&str, &str)] = &[
-    ("ui", "there is no web interface; look with `ringstorm cluster` and `ringstorm status NAME`"),
-    ("logviewer", "there is no log viewer; look with `ringstorm logs NAME` on the host of a worker"),
-    ("drpc", "there is no DRPC"),
-    ("drpc-client", "there is no DRPC"),
-    ("sql", "there is no SQL"),
-    ("shell", "topologies in other languages are not run"),
-    ("repl", "there is no Java to type into"),
-    ("pacemaker", "there is no Pacemaker; workers beat in ZooKeeper"),
-    ("heartbeats", "workers beat in ZooKeeper; look with `ringstorm zk tree workerbeats`"),
-    ("blobstore", "code is the only blob; look with `ringstorm zk tree blobstore`"),
-    ("upload-credentials", "credentials cannot be replaced from here"),
-    ("node-health-check", "look with `ringstorm check`"),
-    ("admin", "look with `ringstorm zk tree`; what nobody uses is removed by nimbus itself"),
-    ("dev-zookeeper", "`ringstorm dev` brings up a whole cluster, ZooKeeper included"),
-    ("monitor", "look with `ringstorm status NAME`"),
-    ("classpath", "there is no class path"),
-    ("server_classpath", "there is no class path"),
-];
+pub(crate) use other_words::in_other_words;
 
-/// Why a verb of Storm is not here, if it is one.
-pub(crate) fn not_here(verb: &str) -> Option<&'static str> {
-    NOT_HERE.iter().find(|(name, _)| *name == verb).map(|(_, why)| *why)
-}
+/// The version, as nodes in ZooKeeper and nimbus say it.
+pub(crate) const VERSION: &str = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION"));
+
+/// The first word by which supervisors start the writers of logs. It is no verb, since it is for nobody else.
+pub(crate) const LOG_WRITER: &str = "log-writer";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "ringstorm",
+    bin_name = "ringstorm",
     about = "A cluster of Ringstorm: submit topologies, look at them, run the daemons",
-    version = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION")),
+    version = VERSION,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 it was done; 1 it failed or was refused; 2 the command line is wrong; 3 nobody knows \
-                  whether it was done.\n\
+    after_help = "Exit codes: 0 it was done; 1 it failed or was refused; 2 the command line is wrong, or names a file that \
+                  is not there; 3 nobody knows whether it was done.\n\
                   With --json, what was asked for is JSON on standard output, one object a line; what goes wrong is one \
                   object on standard error, {\"error\": TEXT, \"exitCode\": NUMBER}. Lines there that begin with \"note: \" \
                   tell what happens meanwhile."
@@ -79,16 +63,8 @@ impl CommandLine {
     /// What every command takes is added to each of them, since what clap calls global is taken from one place alone when it
     /// stands in several.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let words: Vec<OsString> = words.into_iter().collect();
-        let matches = with_common(Self::command()).try_get_matches_from(&words)?;
+        let matches = with_common(Self::command()).try_get_matches_from(words)?;
         let mut line = Self::from_arg_matches(&matches)?;
-        if let Command::Submit(Submit { arguments, .. }) | Command::Local(Local { arguments, .. }) = &mut line.command {
-            // One in front of them is taken for this command line's, and is the topology's.
-            let before = words.len().checked_sub(arguments.len() + 1).and_then(|at| words.get(at));
-            if before.is_some_and(|word| word == "--") {
-                arguments.insert(0, "--".into());
-            }
-        }
         let mut level = &matches;
         while let Some((_, inner)) = level.subcommand() {
             let common = Common::from_arg_matches(inner)?;
@@ -111,13 +87,36 @@ fn seconds(text: &str) -> Result<i32, String> {
     seconds.ok_or_else(|| "give a whole number of seconds from 0 to 2147483647".to_owned())
 }
 
+/// A name or a key: neither is empty, and neither could pass for something else where it is repeated.
+fn plain(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("it has control characters, which no name and no key has".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// A number of something, at least one.
 fn positive(text: &str) -> Result<i32, String> {
     text.parse::<i32>().ok().filter(|number| *number > 0).ok_or_else(|| "give a whole number from 1".to_owned())
 }
 
+fn lines(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "give a whole number of lines from 0".to_owned())
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| "give a port from 1 to 65535".to_owned())
+}
+
+fn supervisors(text: &str) -> Result<u16, String> {
+    text.parse().ok().filter(|number| (1..=16).contains(number)).ok_or_else(|| "give a number from 1 to 16".to_owned())
+}
+
 fn executors(text: &str) -> Result<(String, i32), String> {
-    let wanted = || "give COMPONENT=NUMBER, such as count=4".to_owned();
+    let wanted = || "give COMPONENT=NUMBER with a whole number from 1, such as count=4".to_owned();
     let (component, number) = text.rsplit_once('=').ok_or_else(wanted)?;
     let number = number.parse::<i32>().ok().filter(|number| *number > 0).ok_or_else(wanted)?;
     if component.is_empty() { Err(wanted()) } else { Ok((component.to_owned(), number)) }
@@ -176,47 +175,55 @@ pub(crate) enum Command {
     KillWorkers,
     /// Show the version
     Version,
-    /// Write standard input to a log file that is rotated: started by supervisors
-    #[command(name = "log-writer", hide = true)]
-    LogWriter(LogWriter),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Name {
     /// The name of the topology
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = plain)]
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Key {
     /// The key, such as nimbus.seeds
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = plain)]
     pub(crate) key: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
+    /// Say nothing but what went wrong
+    #[arg(long, overrides_with = "quiet")]
+    pub(crate) quiet: bool,
+    /// Its spouts emit nothing before `ringstorm activate NAME`
+    #[arg(long, overrides_with = "inactive")]
+    pub(crate) inactive: bool,
     /// The topology's executable
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
     /// The name of the topology
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = plain)]
     pub(crate) name: String,
-    /// The topology's own options
+    /// What the topology's executable takes: its own options, and -c, --config, --workers-cores. A `--` in front of them is
+    /// not passed on
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Local {
+    /// Say nothing but what went wrong
+    #[arg(long, overrides_with = "quiet")]
+    pub(crate) quiet: bool,
     /// Stop after this many seconds, at least 1 [default: at the end of the input]
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) local_ttl: Option<i32>,
     /// The topology's executable
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// The topology's own options
+    /// What the topology's executable takes: its own options, and -c, --config, --workers-cores. A `--` in front of them is
+    /// not passed on
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }
@@ -224,29 +231,29 @@ pub(crate) struct Local {
 #[derive(Debug, Args)]
 pub(crate) struct Kill {
     /// Seconds between the stop of the spouts and the end [default: the topology's time-out of messages]
-    #[arg(short = 'w', long = "wait-time-secs", alias = "wait", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short = 'w', long = "wait-time-secs", alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) wait: Option<i32>,
     /// Go on with the next topology when one cannot be killed
     #[arg(short = 'i', long = "ignore-errors")]
     pub(crate) ignore_errors: bool,
     /// The names of the topologies
-    #[arg(value_name = "NAME", required = true, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "NAME", required = true, value_parser = plain)]
     pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Rebalance {
     /// The name of the topology
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = plain)]
     pub(crate) name: String,
     /// Seconds between the stop of the spouts and the new placing [default: the topology's time-out of messages]
-    #[arg(short = 'w', long = "wait-time-secs", alias = "wait", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short = 'w', long = "wait-time-secs", alias = "wait", value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) wait: Option<i32>,
     /// Workers that it has then
-    #[arg(short = 'n', long = "num-workers", value_name = "NUMBER", value_parser = positive)]
+    #[arg(short = 'n', long = "num-workers", value_name = "NUMBER", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) workers: Option<i32>,
     /// Executors that a component has then; may be given many times
-    #[arg(short = 'e', long = "executor", value_name = "COMPONENT=NUMBER", value_parser = executors)]
+    #[arg(short = 'e', long = "executor", value_name = "COMPONENT=NUMBER", value_parser = executors, allow_negative_numbers = true)]
     pub(crate) executors: Vec<(String, i32)>,
     /// Resources of components, as JSON: {"COMPONENT": {"RESOURCE": AMOUNT}}
     #[arg(short = 'r', long = "resources", value_name = "JSON")]
@@ -259,16 +266,16 @@ pub(crate) struct Rebalance {
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// The name of the topology, or its id
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = plain)]
     pub(crate) name: String,
     /// Go on with what is written from now on, until Ctrl-C
     #[arg(short = 'f', long)]
     pub(crate) follow: bool,
     /// How many of the last lines of each worker are shown
-    #[arg(short = 'n', long, default_value_t = 100)]
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 100, value_parser = lines, allow_negative_numbers = true)]
     pub(crate) lines: usize,
     /// Only the worker of this port
-    #[arg(long)]
+    #[arg(long, value_parser = port, allow_negative_numbers = true)]
     pub(crate) port: Option<u16>,
 }
 
@@ -281,7 +288,7 @@ pub(crate) struct SetLogLevel {
     #[arg(short = 'r', long = "remove-log-setting", value_name = "LOGGER")]
     pub(crate) remove: Vec<String>,
     /// The name of the topology
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = plain)]
     pub(crate) name: String,
 }
 
@@ -299,13 +306,12 @@ pub(crate) enum Config {
 pub(crate) enum Zk {
     /// Show the nodes below a path
     Tree {
-        /// The path, whole or below the root
-        #[arg(default_value = "")]
-        path: String,
+        /// The path: /whole, or below storm.zookeeper.root [default: that root]
+        path: Option<String>,
     },
     /// Show what a node holds
     Get {
-        /// The path, whole or below the root
+        /// The path: /whole, or below storm.zookeeper.root
         path: String,
         /// Show secrets as well
         #[arg(long)]
@@ -339,7 +345,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) zookeeper: Option<String>,
     /// How many supervisors, with four slots each
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = supervisors, allow_negative_numbers = true)]
     pub(crate) supervisors: u16,
 }
 
@@ -365,13 +371,6 @@ impl SupervisorWord {
             Self::InService => "in-service",
         }
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LogWriter {
-    /// The file, and how large it may become
-    #[arg(value_name = "FILE BYTES FILES")]
-    pub(crate) words: Vec<OsString>,
 }
 
 #[cfg(test)]

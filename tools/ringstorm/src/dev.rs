@@ -30,7 +30,7 @@ use ringstorm_zookeeper::Settings as ZooKeeperSettings;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde_json::{Value, json};
 
-use crate::asking::patiently;
+use crate::asking::{after, patiently};
 use crate::check::session;
 use crate::command_line::{Common, Dev};
 use crate::failure::{Failure, Status};
@@ -46,10 +46,18 @@ const LOOK_PERIOD: Duration = Duration::from_millis(100);
 const READY_LIMIT: Duration = Duration::from_secs(180);
 /// How long a child may take to end when it is asked to.
 const END_LIMIT: Duration = Duration::from_secs(10);
+/// How long ZooKeeper may: it has written down whatever it has confirmed, and a kill costs nothing.
+const ZOOKEEPER_END_LIMIT: Duration = Duration::from_secs(2);
 /// How long workers may take to end when they are asked to.
 const WORKERS_END_LIMIT: Duration = Duration::from_secs(3);
+/// What takes longer than this at the end is named.
+const SLOW: Duration = Duration::from_secs(3);
+/// Said at once when the cluster is to end.
+const TAKING_DOWN: &str = "taking down: supervisors, workers, nimbus, ZooKeeper; Ctrl-C once more ends at once";
 /// How long one question to nimbus may take.
 const QUESTION_LIMIT: Duration = Duration::from_secs(2);
+/// The name of its own ZooKeeper among the children.
+const ZOOKEEPER: &str = "zookeeper";
 /// Names the process that a daemon ends with.
 const PARENT: &str = "RINGSTORM_DEV_PARENT";
 
@@ -77,12 +85,18 @@ pub(crate) fn dev(common: &Common, arguments: &Dev) -> Result<Status, Failure> {
 
     let is_ending = Arc::new(AtomicBool::new(false));
     let asked = is_ending.clone();
-    let signals = Signals::watch(move |_| asked.store(true, Ordering::Release));
+    let signals = Signals::watch(move |_| {
+        asked.store(true, Ordering::Release);
+        output::say(TAKING_DOWN);
+    });
     let _signals = signals.map_err(|error| Failure::new(format!("signals cannot be watched: {error}")))?;
 
     let mut cluster = Cluster { children: Vec::new(), plan, is_ending };
     let sweeper = child::Sweeper::start(&cluster.plan, folder.is_temporary())?;
     let result = cluster.run(common.json);
+    if !cluster.is_ending.load(Ordering::Acquire) {
+        output::say(TAKING_DOWN);
+    }
     let down = cluster.take_down();
     sweeper.dismiss();
     result.and(down).map(|()| Status::Done)
@@ -142,7 +156,7 @@ impl Cluster {
     fn run(&mut self, json: bool) -> Result<(), Failure> {
         if self.plan.has_own_zookeeper() {
             let (command, arguments) = zookeeper::command(&self.plan).map_err(Failure::new)?;
-            self.start(Child::new("zookeeper", command, arguments, self.plan.output("zookeeper")))?;
+            self.start(Child::new(ZOOKEEPER, command, arguments, self.plan.output(ZOOKEEPER)))?;
         }
         let plan = self.plan.clone();
         if plan.has_own_zookeeper() && !self.wait_until("ZooKeeper", || zookeeper::serves(&plan))? {
@@ -213,19 +227,22 @@ impl Cluster {
     }
 
     fn take_down(&mut self) -> Result<(), Failure> {
-        let mut left = 0;
         let (supervisors, others): (Vec<&mut Child>, Vec<&mut Child>) =
             self.children.iter_mut().partition(|child| child.name().starts_with("supervisor"));
-        if !supervisors.is_empty() {
-            output::say("taking the cluster down; Ctrl-C once more ends at once");
-        }
-        child::stop_all(supervisors, END_LIMIT);
-        for supervisor in self.plan.supervisors() {
-            left += ringstorm_supervisor_daemon::kill_workers(&supervisor.folder, WORKERS_END_LIMIT).left;
-        }
+        child::stop_all(supervisors, END_LIMIT, SLOW, output::say);
+        // The workers of all supervisors at once, so that the slowest of them says how long it takes.
+        let plans = self.plan.supervisors();
+        let left = after(SLOW, "still waiting for workers to end; they are killed".to_owned(), || {
+            std::thread::scope(|scope| {
+                let kill = |folder| move || ringstorm_supervisor_daemon::kill_workers(folder, WORKERS_END_LIMIT).left;
+                let killing: Vec<_> = plans.iter().map(|plan| scope.spawn(kill(&plan.folder))).collect();
+                killing.into_iter().map(|thread| thread.join().unwrap_or_default()).sum::<usize>()
+            })
+        });
         // Nimbus before ZooKeeper, which was started first.
         for child in others.into_iter().rev() {
-            child::stop_all(vec![child], END_LIMIT);
+            let limit = if child.name() == ZOOKEEPER { ZOOKEEPER_END_LIMIT } else { END_LIMIT };
+            child::stop_all(vec![child], limit, SLOW, output::say);
         }
         if left > 0 {
             return Err(Failure::new(format!("{left} workers could not be killed; look with ps")));
@@ -261,7 +278,7 @@ impl Plan {
         let supervisors: Vec<Value> = self
             .supervisors()
             .iter()
-            .map(|it| json!({ "ports": it.ports, "config": it.conf, "localDir": it.folder }))
+            .map(|it| json!({ "id": it.id(), "ports": it.ports, "config": it.conf, "localDir": it.folder }))
             .collect();
         json!({
             "ready": true,
@@ -284,7 +301,8 @@ impl Plan {
         );
         for (number, supervisor) in (1..).zip(self.supervisors()) {
             let ports: Vec<String> = supervisor.ports.iter().map(u16::to_string).collect();
-            text.push_str(&format!("  supervisor {number}  slots {}\n", ports.join(" ")));
+            let id = supervisor.id().map_or_else(String::new, |id| format!("  id {id}"));
+            text.push_str(&format!("  supervisor {number}  slots {}{id}\n", ports.join(" ")));
         }
         text.push_str(&format!(
             "  everything in {}\n  logs in       {}\nIn another terminal:\n  export STORM_CONF_DIR={}\n  ringstorm cluster\n\

@@ -8,6 +8,8 @@ use ringstorm_client::ClientError;
 use ringstorm_conf::ConfError;
 use serde_json::{Value, json};
 
+use crate::output;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -56,9 +58,13 @@ impl Failure {
         Self { text: text.into(), status: Status::Usage }
     }
 
-    /// As it is written to standard error, for people or for programs.
-    pub(crate) fn said(&self, json: bool) -> String {
-        if json { self.json().to_string() } else { format!("error: {}", self.text) }
+    /// Writes it to standard error, for people or for programs.
+    pub(crate) fn say(&self, json: bool) {
+        if json {
+            output::say_json(&self.json());
+        } else {
+            output::say(&format!("error: {}", self.text));
+        }
     }
 
     fn json(&self) -> Value {

@@ -24,48 +24,57 @@ mod table;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use ringstorm_conf::{Conf, ConfSources, Role};
 
-use command_line::{Command, CommandLine, Common};
+use command_line::{Command, CommandLine, Common, LOG_WRITER};
 use failure::{Failure, Status};
+use table::one_line;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    run(commands::VERSION, std::env::args_os())
+    run(command_line::VERSION, std::env::args_os())
 }
 
 /// Runs a command line, program name first, with daemons that say that they are of this version: that of this build, or
 /// another one for those who try how versions get along.
 pub fn run(version: &str, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = arguments.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == LOG_WRITER) {
+        // For supervisors alone: no verb that anybody is told of.
+        return ended(commands::daemons::log_writer(&words[2..]).map(Into::into), false);
+    }
     // As long as the line is not understood, it says no more than this.
     let is_json = words.iter().any(|word| word == "--json");
-    let line = match CommandLine::read(words) {
+    let line = match CommandLine::read(words.clone()) {
         Ok(line) => line,
-        Err(error) => return refuse(&error, is_json).into(),
+        Err(error) => return refuse(&error, &words, is_json).into(),
     };
-    match do_command(version, &line.common, line.command) {
-        Ok(code) => code,
-        Err(failure) => {
-            output::say(&failure.said(line.common.json));
-            failure.status.into()
-        }
-    }
+    ended(do_command(version, &line.common, line.command), line.common.json)
 }
 
-/// Help goes to standard output and counts as success; what is wrong goes to standard error.
-fn refuse(error: &clap::Error, is_json: bool) -> Status {
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some(why) = command_line::not_here(verb)
-    {
-        output::say(&Failure::usage(format!("Storm's command {verb} is not here: {why}")).said(is_json));
-        return Status::Usage;
+/// The exit code of what was done, or why it was not.
+fn ended(done: Result<ExitCode, Failure>, is_json: bool) -> ExitCode {
+    done.unwrap_or_else(|failure| {
+        failure.say(is_json);
+        failure.status.into()
+    })
+}
+
+/// Help and the version go to standard output and count as success; what is wrong goes to standard error.
+fn refuse(error: &clap::Error, words: &[OsString], is_json: bool) -> Status {
+    if error.kind() == ErrorKind::DisplayVersion && is_json {
+        return commands::version(true).unwrap_or(Status::Failed);
     }
-    if error.use_stderr() && is_json {
-        let text = error.to_string();
-        output::say(&Failure::usage(text.trim().trim_start_matches("error: ")).said(true));
+    if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Without clap's colours: what was typed is repeated there, and may have some of its own.
+        let mut text = command_line::in_other_words(error).unwrap_or_else(|| error.render().to_string());
+        if !is_json {
+            // It has lines of its own, and what is repeated is on one of them.
+            let words = words.iter().filter_map(|word| word.to_str()).filter(|word| word.contains(char::is_control));
+            words.for_each(|word| text = text.replace(word, &one_line(word)));
+        }
+        Failure::usage(text.trim().trim_start_matches("error: ")).say(is_json);
         return Status::Usage;
     }
     // A closed output is nobody's fault.
@@ -112,7 +121,6 @@ fn do_command(version: &str, common: &Common, command: Command) -> Result<ExitCo
         },
         Command::KillWorkers => commands::kill_workers::kill_workers(&daemon()?, json)?,
         Command::Version => commands::version(json)?,
-        Command::LogWriter(arguments) => commands::daemons::log_writer(&arguments)?,
     };
     Ok(status.into())
 }

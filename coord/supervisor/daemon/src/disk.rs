@@ -1,14 +1,15 @@
 //! Files that are whole after a crash at any moment.
 //!
-//! Invariant: a file under its final name is whole, and outlives a power failure once the call has returned. Threading: any
-//! thread; two that write the same file must not do so at once. Errors: those of the file system, with the path.
+//! Invariants: a file under its final name is whole, and outlives a power failure once the call has returned; a pipe or
+//! whatever else somebody has put where a file was holds nobody up. Threading: any thread; two that write the same file must
+//! not do so at once. Errors: those of the file system, with the path.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, OFlags, RenameFlags};
 
 /// The least room that a text has which is written within what is there, in bytes.
 const ROOM_BYTES: usize = 64 << 10;
@@ -38,7 +39,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()
 pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let spare = beside(path, ".spare");
     let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(mode).open(&spare)?;
+        let mut file = open_regular(OpenOptions::new().write(true).create(true).truncate(false).mode(mode), &spare)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let wanted = if text.len() <= length { length } else { (2 * text.len()).max(ROOM_BYTES) };
         let mut bytes = text.as_bytes().to_vec();
@@ -59,7 +60,7 @@ pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Resu
 /// Writes a file that needs not outlive a power failure: what reads it does not either.
 pub(crate) fn write_plain(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let write = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+        let mut file = open_regular(OpenOptions::new().write(true).create(true).truncate(true).mode(mode), path)?;
         file.write_all(bytes)
     };
     write().map_err(|error| about(path, "cannot be written", error))
@@ -70,13 +71,22 @@ pub(crate) fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>>
     let read = || {
         let mut bytes = Vec::new();
         let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
-        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+        open_regular(OpenOptions::new().read(true), path)?.take(limit).read_to_end(&mut bytes)?;
         if bytes.len() > bytes_max {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
         }
         Ok(bytes)
     };
     read().map_err(|error| about(path, "cannot be read", error))
+}
+
+/// Opens a file, if it is one. Where a pipe is in its place, nobody waits for its other end.
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok(file)
 }
 
 /// Makes a folder and those above it.
@@ -89,8 +99,12 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     absent_is_fine(std::fs::remove_file(path)).map_err(|error| about(path, "cannot be removed", error))
 }
 
-/// Removes a folder with everything in it, if it is there. What its owner may not write is made so first.
+/// Removes a folder with everything in it, if it is there, or what is there in its place. What its owner may not write is
+/// made so first.
 pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    if std::fs::symlink_metadata(path).is_ok_and(|data| !data.is_dir()) {
+        return remove_file(path);
+    }
     let removed = absent_is_fine(std::fs::remove_dir_all(path)).or_else(|_| {
         make_removable(path);
         absent_is_fine(std::fs::remove_dir_all(path))
@@ -140,7 +154,7 @@ struct AboutFile {
     source: io::Error,
 }
 
-fn about(path: &Path, what: &'static str, source: io::Error) -> io::Error {
+pub(crate) fn about(path: &Path, what: &'static str, source: io::Error) -> io::Error {
     io::Error::new(source.kind(), AboutFile { path: path.to_owned(), what, source })
 }
 
@@ -190,6 +204,26 @@ mod tests {
         write(&"x".repeat(ROOM_BYTES + 1));
         write("short again");
         assert_eq!(files().len(), 2);
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_or_a_folder_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = |name: &str| {
+            let path = folder.path().join(name);
+            rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+            path
+        };
+        let path = pipe("read");
+        assert!(read_bounded(&path, 10).unwrap_err().to_string().contains("it is no regular file"));
+        assert!(write_plain(&path, b"x", 0o600).is_err());
+        remove_folder(&path).unwrap();
+        assert!(!path.exists());
+        pipe("state.spare");
+        let state = pipe("state");
+        write_whole_within(&state, "text", 0o600).unwrap();
+        write_whole_within(&state, "text", 0o600).unwrap();
+        assert_eq!(read_bounded(&state, ROOM_BYTES).unwrap().trim_ascii_end(), b"text");
     }
 
     #[test]

@@ -53,3 +53,4 @@ pub use host::this_host;
 pub use processes::{Killed, kill_workers};
 pub use service::{NotTold, Told, tell_service};
 pub use settings::{DaemonSettings, InvalidSettings, MemoryRule};
+pub use state::supervisor_id;

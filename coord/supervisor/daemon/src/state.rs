@@ -26,9 +26,12 @@ pub(crate) fn load(layout: &Layout, local_dir: &Path) -> io::Result<(LocalState,
     let read = match disk::read_bounded(&path, BYTES_MAX) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|error| error.to_string()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((LocalState::default(), None)),
+        // What is too large or no file at all stays so.
+        Err(error) if matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput) => {
+            Err(error.to_string())
+        }
         // The disk may be well again: nothing is decided without knowing.
-        Err(error) if error.kind() != io::ErrorKind::FileTooLarge => return Err(error),
-        Err(error) => Err(error.to_string()),
+        Err(error) => return Err(error),
     };
     let why = match read.map(|text| LocalState::from_text(&text)) {
         Ok(Ok(state)) => return Ok((state, None)),
@@ -44,6 +47,12 @@ pub(crate) fn load(layout: &Layout, local_dir: &Path) -> io::Result<(LocalState,
         aside.display()
     );
     Ok((anew(layout, local_dir), Some(line)))
+}
+
+/// The id of the supervisor that has this `storm.local.dir`, once it has one.
+pub fn supervisor_id(local_dir: &Path) -> Option<String> {
+    let bytes = disk::read_bounded(&Layout::new(local_dir, local_dir).local_state(), BYTES_MAX).ok()?;
+    LocalState::from_text(std::str::from_utf8(&bytes).ok()?).ok()?.supervisor
 }
 
 /// A state that knows nothing but the highest incarnations.

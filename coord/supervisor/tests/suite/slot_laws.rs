@@ -40,14 +40,14 @@ enum Words {
 }
 
 fn words() -> impl Strategy<Value = Words> {
-    use StartFailure::{AddressUnusable, Other, PortTaken, ResourcesExhausted};
+    use StartFailure::{AddressUnusable, DiskFull, Other, PortTaken, ResourcesExhausted};
     prop_oneof![
         3 => Just(Words::Started),
         3 => Just(Words::Ready),
         3 => Just(Words::Beat),
         1 => any::<u32>().prop_map(Words::Stale),
         3 => Just(Words::Exited),
-        2 => prop::sample::select(vec![PortTaken, ResourcesExhausted, AddressUnusable, Other]).prop_map(Words::Failed),
+        2 => prop::sample::select(vec![PortTaken, ResourcesExhausted, DiskFull, AddressUnusable, Other]).prop_map(Words::Failed),
     ]
 }
 

@@ -84,7 +84,7 @@ impl ConfigError {
             | Self::Misspelled { origin, .. }
             | Self::Unknown { origin, .. }
             | Self::NotJson { origin, .. }
-            | Self::NotAnObject { origin, .. } => *origin == Origin::COMMAND_LINE,
+            | Self::NotAnObject { origin, .. } => origin.is_of_command_line(),
             Self::NotASetting { .. } => true,
         }
     }

@@ -6,8 +6,8 @@ use super::Plan;
 use crate::config::{Config, shown};
 use crate::graph::cycles;
 use crate::id::{ACKER_COMPONENT, ComponentId, ExecutorId};
-use crate::names::printable;
 use crate::placement::Home;
+use crate::screen::one_line;
 use crate::topology::{Component, Execution, Grouping, Input, Output};
 
 /// How many executors a line lists before it says how many more there are.
@@ -18,7 +18,7 @@ pub(super) fn write(plan: &Plan<'_>, formatter: &mut Formatter<'_>) -> Result {
     writeln!(
         formatter,
         "Topology {}: {}, {} in {}, {}, {}",
-        printable(plan.name),
+        one_line(plan.name),
         counted(plan.topology.components.len(), "component"),
         counted(tasks, "task"),
         counted(executors, "executor"),
@@ -79,7 +79,7 @@ fn write_cores(plan: &Plan<'_>, formatter: &mut Formatter<'_>) -> Result {
 
 fn write_config(config: &Config, formatter: &mut Formatter<'_>) -> Result {
     config.iter().try_for_each(|(key, value, origin)| {
-        writeln!(formatter, "  {} = {} (set by {origin})", printable(key), shown(key, value))
+        writeln!(formatter, "  {} = {} (set by {origin})", one_line(key), shown(key, value))
     })
 }
 
@@ -104,7 +104,7 @@ fn named(plan: &Plan<'_>, executor: ExecutorId) -> String {
 }
 
 fn input_words(input: &Input) -> String {
-    let grouping = printable(input.grouping.name());
+    let grouping = one_line(input.grouping.name());
     let by = match &input.grouping {
         Grouping::Fields(fields) | Grouping::PartialKey(fields) if !fields.is_empty() => {
             format!("{grouping} {}", field_names(fields))
@@ -115,13 +115,13 @@ fn input_words(input: &Input) -> String {
 }
 
 fn output_words(stream: &str, output: &Output) -> String {
-    let kind = if output.layout == 0 { "dynamic".to_owned() } else { printable(&output.layout_name) };
+    let kind = if output.layout == 0 { "dynamic".to_owned() } else { one_line(&output.layout_name) };
     let direct = if output.direct { ", direct" } else { "" };
     format!("{stream} ({}), {kind}{direct}", field_names(&output.fields))
 }
 
 fn field_names(fields: &[String]) -> String {
-    fields.iter().map(|field| printable(field)).collect::<Vec<_>>().join(", ")
+    fields.iter().map(|field| one_line(field)).collect::<Vec<_>>().join(", ")
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -193,6 +193,14 @@ impl Violation {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violations(pub Vec<Violation>);
 
+impl Violations {
+    /// Whether all of it was typed on the command line: the topology itself is sound.
+    #[must_use]
+    pub fn are_of_command_line(&self) -> bool {
+        self.0.iter().all(|it| matches!(it, Violation::Config(error) if error.is_of_command_line()))
+    }
+}
+
 impl fmt::Display for Violations {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, violation) in self.0.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::fs;
 use ringstorm_conf::Conf;
 use rustix::process::{Resource, getrlimit};
 
-use super::{Finding, Wanted};
+use super::{Finding, Supervisors};
 
 /// The first kernel on which everything that workers use of io_uring is there.
 const KERNEL_WANTED: (u32, u32) = (6, 1);
@@ -20,22 +20,33 @@ const OPEN_FILES_LEAST: u64 = 1024;
 const LOCKED_BYTES_LEAST: u64 = 512 << 10;
 
 /// What is found.
-pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
+pub(super) fn findings(supervisors: &Supervisors) -> Vec<Finding> {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut findings = vec![kernel(&release)];
     let open = getrlimit(Resource::Nofile);
     findings.push(open_files(open.current, open.maximum));
-    if wanted.supervisor {
+    if !supervisors.confs.is_empty() {
         let ring = io_uring::IoUring::new(8).map(drop).map_err(|error| error.to_string());
         let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok();
         findings.push(io_uring(ring, disabled.as_deref().map(str::trim)));
         findings.push(locked_memory(getrlimit(Resource::Memlock).current));
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let settings = conf.supervisor_settings();
-        findings.push(capacity_cpu(settings.cpu_capacity, cpus, settings.ports.len()));
-        findings.push(capacity_memory(settings.memory_capacity_mb, memory_mb()));
+        let settings: Vec<_> = supervisors.confs.iter().map(Conf::supervisor_settings).collect();
+        let slots = settings.iter().map(|it| it.ports.len()).sum();
+        if supervisors.are_of_dev {
+            findings.push(Finding::good("CPUs", format!("the {slots} slots of `ringstorm dev` share {} CPUs", cpus())));
+            return findings;
+        }
+        for it in settings {
+            findings.push(capacity_cpu(it.cpu_capacity, cpus(), slots));
+            findings.push(capacity_memory(it.memory_capacity_mb, memory_mb()));
+        }
     }
     findings
+}
+
+/// CPUs that this process may use.
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// `6.18.3-amd64`: the first two numbers.

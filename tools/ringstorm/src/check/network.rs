@@ -14,14 +14,14 @@ use ringstorm_conf::Conf;
 use ringstorm_records::payload::NimbusAddress;
 
 use super::cluster::leader;
-use super::{Finding, Wanted};
+use super::{Finding, Supervisors, Wanted};
 use crate::commands::supervisor_folders;
 
 /// How long a look-up may take.
 const LOOK_UP_LIMIT: Duration = Duration::from_secs(5);
 
 /// What is found.
-pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
+pub(super) fn findings(conf: &Conf, wanted: Wanted, supervisors: &Supervisors) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !wanted.nimbus && !wanted.supervisor {
         return findings;
@@ -38,12 +38,10 @@ pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
         let user = own.is_some_and(|own| leader(&[own]).is_ok()).then_some("a nimbus that runs");
         findings.push(port_finding("nimbus.thrift.port", port, &tried, user));
     }
-    if wanted.supervisor {
-        let running = running_ports(&conf.local_dir());
-        for port in conf.slot_ports() {
-            let user = running.contains(&port).then_some("a worker of this host");
-            findings.push(port_finding("supervisor.slots.ports", port, &try_port(bind, port), user));
-        }
+    let running = running_ports(&conf.local_dir());
+    for port in supervisors.confs.iter().flat_map(Conf::slot_ports) {
+        let user = running.contains(&port).then_some("a worker of this host");
+        findings.push(port_finding("supervisor.slots.ports", port, &try_port(bind, port), user));
     }
     findings
 }

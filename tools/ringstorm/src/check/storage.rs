@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ringstorm_conf::Conf;
 use ringstorm_launch::CONTROL_SOCKET;
 
-use super::{Finding, Wanted};
+use super::{Finding, Supervisors, Wanted};
 
 /// Less room than this is soon used up.
 const ROOM_WANTED: u64 = 1 << 30;
@@ -17,7 +17,7 @@ const ROOM_LEAST: u64 = 64 << 20;
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// What is found.
-pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
+pub(super) fn findings(conf: &Conf, wanted: Wanted, supervisors: &Supervisors) -> Vec<Finding> {
     let mut findings = Vec::new();
     if wanted.nimbus || wanted.supervisor {
         findings.extend(folder("storm.local.dir", &conf.local_dir()));
@@ -25,8 +25,8 @@ pub(super) fn findings(conf: &Conf, wanted: Wanted) -> Vec<Finding> {
     }
     if wanted.supervisor {
         findings.extend(folder("storm.workers.artifacts.dir", &conf.workers_artifacts_dir()));
-        findings.push(socket_path(&conf.local_dir().join(CONTROL_SOCKET)));
     }
+    findings.extend(supervisors.confs.iter().map(|it| socket_path(&it.local_dir().join(CONTROL_SOCKET))));
     findings
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn kill(conf: &Conf, arguments: &Kill, json: bool) -> Result<Status, 
                 done(name, "killed", words, &success, json)?;
             }
             Err(failure) if arguments.ignore_errors => {
-                output::say(&failure.said(json));
+                failure.say(json);
                 status = Status::Failed;
             }
             Err(failure) => return Err(failure),

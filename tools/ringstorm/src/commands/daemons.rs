@@ -2,6 +2,7 @@
 //!
 //! A daemon that `dev` has started ends with it, whatever ends that.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,8 +12,8 @@ use ringstorm_launch::{CONTROL_SOCKET, OperatorSays};
 use ringstorm_supervisor_daemon::{DaemonSettings, Told, log_writer as writer, tell_service};
 use serde_json::json;
 
-use super::supervisor_folders;
-use crate::command_line::{LogWriter, SupervisorWord};
+use super::supervisors_of_dev;
+use crate::command_line::{LOG_WRITER, SupervisorWord};
 use crate::dev;
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -32,7 +33,7 @@ pub(crate) fn nimbus(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
 pub(crate) fn supervisor(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
     dev::end_with_parent();
     // The program that runs here, also after its file was replaced.
-    let log_writer = vec![PathBuf::from("/proc/self/exe"), PathBuf::from("log-writer")];
+    let log_writer = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(LOG_WRITER)];
     let mut settings = DaemonSettings::of(conf, log_writer).map_err(|error| Failure::new(error.to_string()))?;
     settings.supervisor.version = version.to_owned();
     ringstorm_supervisor_daemon::run(settings).map_err(|failure| Failure::new(failure.to_string()))?;
@@ -47,11 +48,10 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) ->
     };
     let own = conf.local_dir();
     let path = own.join(CONTROL_SOCKET);
-    let below = supervisor_folders(&own).split_off(1);
-    if !below.is_empty() && !path.exists() {
-        let commands = below
-            .iter()
-            .map(|folder| format!("\n  ringstorm --config {}.yaml supervisor {}", folder.display(), word.typed()));
+    let of_dev = supervisors_of_dev(&own);
+    if !of_dev.is_empty() {
+        let commands =
+            of_dev.iter().map(|conf| format!("\n  ringstorm --config {} supervisor {}", conf.display(), word.typed()));
         return Err(Failure::new(format!(
             "{} is the folder of `ringstorm dev`, which has several supervisors; say which one:{}",
             own.display(),
@@ -93,10 +93,9 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) ->
     Ok(Status::Done)
 }
 
-/// `log-writer`.
-pub(crate) fn log_writer(arguments: &LogWriter) -> Result<Status, Failure> {
-    let (file, rotation) =
-        writer::parse(arguments.words.iter().cloned()).map_err(|error| Failure::new(error.to_string()))?;
+/// `log-writer FILE BYTES FILES`: writes standard input to a log file that is rotated.
+pub(crate) fn log_writer(words: &[OsString]) -> Result<Status, Failure> {
+    let (file, rotation) = writer::parse(words.iter().cloned()).map_err(|error| Failure::usage(error.to_string()))?;
     writer::run(&file, rotation).map_err(|error| Failure::new(format!("the log writer ends: {error}")))?;
     Ok(Status::Done)
 }

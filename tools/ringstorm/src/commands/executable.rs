@@ -5,13 +5,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use ringstorm_conf::file::is_wrong_path;
 use ringstorm_conf::sources::{RINGSTORM_CONF, STORM_CONF_DIR};
 use ringstorm_conf::{Conf, Role};
 use ringstorm_submission::executable::{OWN_MACHINE, topology_for};
@@ -22,9 +23,14 @@ use crate::command_line::{Common, Local, Submit};
 use crate::failure::{Failure, Status};
 use crate::output;
 
+/// The most that is kept of what an executable says of its failure.
+const SAID_BYTES_MAX: usize = 64 << 10;
+
 /// `submit PATH NAME ARGS...`: `PATH submit NAME ARGS...`, for the same cluster.
 pub(crate) fn submit(common: &Common, arguments: &Submit) -> Result<ExitCode, Failure> {
     let mut words: Vec<OsString> = vec!["submit".into(), arguments.name.clone().into()];
+    words.extend(arguments.quiet.then(|| "--quiet".into()));
+    words.extend(arguments.inactive.then(|| "--inactive".into()));
     words.extend(settings(common));
     words.extend(arguments.arguments.iter().cloned());
     let conf = match &common.config {
@@ -39,7 +45,7 @@ pub(crate) fn submit(common: &Common, arguments: &Submit) -> Result<ExitCode, Fa
         )));
     }
     if common.json {
-        submit_for_programs(arguments, words, conf)
+        submit_for_programs(arguments, &words, conf)
     } else {
         become_executable(&arguments.path, &words, conf)
     }
@@ -59,28 +65,46 @@ fn is_name(word: Option<&OsString>) -> bool {
     word.and_then(|word| word.to_str()).is_some_and(|word| !word.starts_with('-'))
 }
 
-/// Waits for the executable, and says in JSON what it says.
-fn submit_for_programs(
-    arguments: &Submit,
-    mut words: Vec<OsString>,
-    conf: Option<String>,
-) -> Result<ExitCode, Failure> {
-    // Behind the name, since what follows may be the topology's own.
-    words.insert(2, "--quiet".into());
-    let output = command(&arguments.path, &words, conf)?.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| cannot_be_run(&arguments.path, &error))?;
-    let id = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() {
+/// Waits for the executable, and says in JSON what it says in the end; its notes are passed on as they come.
+fn submit_for_programs(arguments: &Submit, words: &[OsString], conf: Option<String>) -> Result<ExitCode, Failure> {
+    let mut command = command(&arguments.path, words, conf)?;
+    let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut running = running.map_err(|error| cannot_be_run(&arguments.path, &error))?;
+    let errors = running.stderr.take();
+    let reading = std::thread::spawn(move || errors.map_or_else(String::new, pass_notes_on));
+    let ended = running.wait_with_output();
+    let said = reading.join().unwrap_or_default();
+    let ended = ended.map_err(|error| cannot_be_run(&arguments.path, &error))?;
+    if ended.status.success() {
+        let id = String::from_utf8_lossy(&ended.stdout);
         output::print_json(&json!({ "name": arguments.name, "result": "submitted", "id": id.trim() }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
     let text = match said.trim().trim_start_matches("error: ") {
-        "" => format!("{} ended with {} and said nothing", arguments.path.display(), output.status),
+        "" => format!("{} ended with {} and said nothing", arguments.path.display(), ended.status),
         said => said.to_owned(),
     };
-    let status = if output.status.code() == Some(2) { Status::Usage } else { Status::Failed };
+    let status = if ended.status.code() == Some(2) { Status::Usage } else { Status::Failed };
     Err(Failure { text, status })
+}
+
+/// Reads what an executable says on standard error to its end. Notes and warnings tell what happens meanwhile; the rest, up
+/// to a bound, is why it failed.
+fn pass_notes_on(errors: impl Read) -> String {
+    let mut rest = String::new();
+    let mut lines = BufReader::new(errors).split(b'\n');
+    while let Some(Ok(line)) = lines.next() {
+        let line = String::from_utf8_lossy(&line);
+        if line.starts_with("note: ") {
+            output::say(&line);
+        } else if let Some(warning) = line.strip_prefix("warning: ") {
+            output::say(&format!("note: {warning}"));
+        } else if rest.len() + line.len() < SAID_BYTES_MAX {
+            rest.push_str(&line);
+            rest.push('\n');
+        }
+    }
+    rest
 }
 
 /// What was set, for an executable that does not know of `--config`. It asks a nimbus and needs no secrets.
@@ -100,6 +124,7 @@ pub(crate) fn local(common: &Common, arguments: &Local) -> Result<ExitCode, Fail
         ));
     }
     let mut words: Vec<OsString> = vec!["local".into()];
+    words.extend(arguments.quiet.then(|| "--quiet".into()));
     if let Some(seconds) = arguments.local_ttl {
         words.extend(["--duration".into(), seconds.to_string().into()]);
     }
@@ -119,7 +144,7 @@ fn become_executable(path: &Path, words: &[OsString], conf: Option<String>) -> R
 
 /// `conf` is a configuration for it, as JSON, in place of what it finds itself.
 fn command(path: &Path, words: &[OsString], conf: Option<String>) -> Result<Command, Failure> {
-    check_executable(path).map_err(Failure::new)?;
+    check_executable(path)?;
     // A bare name would be looked for elsewhere.
     let path = if path.components().count() == 1 { PathBuf::from(".").join(path) } else { path.to_owned() };
     let mut command = Command::new(path);
@@ -138,19 +163,21 @@ fn cannot_be_run(path: &Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// What is wrong with an executable, before it is tried.
-pub(crate) fn check_executable(path: &Path) -> Result<(), String> {
+/// What is wrong with an executable, before it is tried. A path that leads to no file was typed wrongly.
+fn check_executable(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
-    let data = fs::metadata(path)
-        .map_err(|error| format!("{shown} cannot be used: {error}; give the path of the topology's executable"))?;
+    let data = fs::metadata(path).map_err(|error| {
+        let text = format!("{shown} cannot be used: {error}; give the path of the topology's executable");
+        if is_wrong_path(&error) { Failure::usage(text) } else { Failure::new(text) }
+    })?;
     if !data.is_file() {
-        return Err(format!("{shown} is no file; give the path of the topology's executable"));
+        return Err(Failure::usage(format!("{shown} is no file; give the path of the topology's executable")));
     }
     if data.permissions().mode() & 0o111 == 0 {
-        return Err(format!("{shown} may not be executed; run chmod +x {shown}"));
+        return Err(Failure::new(format!("{shown} may not be executed; run chmod +x {shown}")));
     }
     let built = File::open(path).map_err(Into::into).and_then(|mut file| topology_for(OWN_MACHINE, &mut file));
-    built.map(drop).map_err(|unfit| format!("{shown} is not run: {unfit}"))
+    built.map(drop).map_err(|unfit| Failure::new(format!("{shown} is not run: {unfit}")))
 }
 
 #[cfg(test)]
@@ -166,7 +193,7 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, bytes).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            check_executable(&path).map_err(|text| text.replace(&path.display().to_string(), "IT"))
+            check_executable(&path).map_err(|failure| failure.text.replace(&path.display().to_string(), "IT"))
         };
         let topology = smallest(OWN_MACHINE, &Note::OWN);
         assert_eq!(at("good", &topology, 0o755), Ok(()));
@@ -174,10 +201,20 @@ mod tests {
         assert!(at("words.jar", b"PK\x03\x04more", 0o755).unwrap_err().contains("is a jar or another archive"));
         assert!(at("script", b"#!/bin/sh\n", 0o755).unwrap_err().starts_with("IT is not run: the file is a script; "));
         assert!(at("part", &topology[..200], 0o755).unwrap_err().contains("is cut off"));
-        let of_other_kind = check_executable(Path::new("/bin/true")).unwrap_err();
+        let of_other_kind = check_executable(Path::new("/bin/true")).unwrap_err().text;
         assert!(of_other_kind.contains("is an executable of another kind"), "{of_other_kind}");
-        assert!(check_executable(&folder.path().join("gone")).unwrap_err().contains("give the path"));
-        assert!(check_executable(folder.path()).unwrap_err().contains("is no file"));
+        for (path, wanted) in [(folder.path().join("gone"), "give the path"), (folder.path().into(), "is no file")] {
+            let failure = check_executable(&path).unwrap_err();
+            assert!(failure.text.contains(wanted) && failure.status == Status::Usage, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn notes_are_passed_on_and_the_rest_is_why_it_failed_up_to_a_bound() {
+        let said = b"note: a\nwarning: b\nerror: c\nmore \xff\nnote: d";
+        assert_eq!(pass_notes_on(&said[..]), "error: c\nmore \u{fffd}\n");
+        let flood = "error\n".repeat(SAID_BYTES_MAX);
+        assert!(pass_notes_on(flood.as_bytes()).len() <= SAID_BYTES_MAX);
     }
 
     #[test]

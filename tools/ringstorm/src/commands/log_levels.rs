@@ -1,13 +1,14 @@
 //! `set_log_level`: levels of loggers of a topology.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringstorm_conf::Conf;
 use ringstorm_nimbus::interface::Request;
+use ringstorm_records::nimbus::GetLogConfig;
 use ringstorm_records::records::{LogConfig, LogLevel, LogLevelAction};
 use serde_json::json;
 
-use crate::asking::{request, topology};
+use crate::asking::{ask, request, topology};
 use crate::command_line::SetLogLevel;
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -19,6 +20,10 @@ const LEVELS: [&str; 8] = ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FA
 pub(crate) fn set_log_level(conf: &Conf, arguments: &SetLogLevel, json: bool) -> Result<Status, Failure> {
     let levels = levels(arguments)?;
     let id = topology(conf, &arguments.name)?.id;
+    if !arguments.remove.is_empty() {
+        let current = ask(conf, &GetLogConfig { name: Some(id.clone()) })?;
+        check_removals(&arguments.name, &arguments.remove, &current)?;
+    }
     request(conf, Request::SetLogConfig { topology: id, levels })?;
     if json {
         output::print_json(&json!({ "name": arguments.name, "result": "levels set" }))?;
@@ -36,12 +41,35 @@ pub(crate) fn levels(arguments: &SetLogLevel) -> Result<LogConfig, Failure> {
         levels.insert(logger, level);
     }
     for logger in &arguments.remove {
+        if levels.contains_key(logger) {
+            return Err(Failure::usage(format!(
+                "the level of {logger:?} is both set and taken back; give one of -l and -r"
+            )));
+        }
         levels.insert(logger.clone(), of(LogLevelAction::Remove, None, None));
     }
     if levels.is_empty() {
         return Err(Failure::usage("no level is given; give -l ROOT=DEBUG:60, or -r ROOT to take one back"));
     }
     Ok(LogConfig { named_logger_level: Some(levels), ..LogConfig::default() })
+}
+
+/// Whether each level that is to be taken back is there. Nimbus would say nothing of one that is not.
+fn check_removals(name: &str, loggers: &[String], current: &LogConfig) -> Result<(), Failure> {
+    let set: BTreeSet<&str> = current.named_logger_level.iter().flatten().map(|(logger, _)| logger.as_str()).collect();
+    let missing: Vec<String> =
+        loggers.iter().filter(|logger| !set.contains(logger.as_str())).map(|logger| format!("{logger:?}")).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let there = match set.len() {
+        0 => "none is set".to_owned(),
+        _ => format!("set are those of {}", set.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>().join(", ")),
+    };
+    Err(Failure::new(format!(
+        "{name} has no level of {} that could be taken back: {there}; nothing was changed",
+        missing.join(", ")
+    )))
 }
 
 fn level(setting: &str) -> Result<(String, LogLevel), Failure> {
@@ -99,5 +127,28 @@ mod tests {
             assert!(levels(&arguments(&[wrong], &[])).unwrap_err().text.contains("give LOGGER=LEVEL"), "{wrong}");
         }
         assert!(levels(&arguments(&[], &[])).unwrap_err().text.contains("no level is given"));
+        let both = levels(&arguments(&["ROOT=INFO"], &["ROOT"])).unwrap_err();
+        assert!(both.text.contains("both set and taken back"), "{both:?}");
+    }
+
+    #[test]
+    fn only_what_is_set_can_be_taken_back() {
+        let current = |loggers: &[&str]| {
+            let set: Vec<String> = loggers.iter().map(|logger| format!("{logger}=INFO")).collect();
+            let set: Vec<&str> = set.iter().map(String::as_str).collect();
+            levels(&arguments(&set, &["unused"])).map(|mut levels| {
+                levels.named_logger_level.as_mut().unwrap().remove("unused");
+                levels
+            })
+        };
+        let removed = |loggers: &[&str], current: &LogConfig| {
+            let loggers: Vec<String> = loggers.iter().map(|logger| (*logger).to_owned()).collect();
+            check_removals("words", &loggers, current).map_err(|failure| failure.text)
+        };
+        let two = current(&["ROOT", "a::b"]).unwrap();
+        assert_eq!(removed(&["ROOT", "a::b"], &two), Ok(()));
+        let said = removed(&["ROOT", "no", "nor"], &two).unwrap_err();
+        assert!(said.contains("no level of \"no\", \"nor\"") && said.contains("those of \"ROOT\", \"a::b\""), "{said}");
+        assert!(removed(&["ROOT"], &LogConfig::default()).unwrap_err().contains("none is set"));
     }
 }

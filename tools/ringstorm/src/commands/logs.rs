@@ -46,12 +46,13 @@ pub(crate) fn logs(conf: &Conf, arguments: &Logs, json: bool) -> Result<Status, 
     if !arguments.follow {
         text.push_str(&shown.rest());
     }
-    let mut is_read = output::print_on(&text)?;
+    let print = if json { output::print_json_on } else { output::pass_on };
+    let mut is_read = print(&text)?;
     while arguments.follow && is_read {
         std::thread::sleep(LOOK_PERIOD);
         let news = shown.look();
         if !news.is_empty() {
-            is_read = output::print_on(&news)?;
+            is_read = print(&news)?;
         }
     }
     Ok(Status::Done)
@@ -201,7 +202,7 @@ impl Shown {
             text.push_str(&format!("{before}==> {} <==\n", self.path(port).display()));
             self.last = Some(port);
         }
-        text.push_str(&printable(bytes));
+        text.push_str(&String::from_utf8_lossy(bytes));
     }
 }
 
@@ -252,13 +253,6 @@ impl Followed {
 fn line_json(port: u16, line: &[u8]) -> String {
     let line = String::from_utf8_lossy(line);
     format!("{}\n", json!({ "port": port, "line": line.trim_end_matches('\n') }))
-}
-
-/// Lines of workers as text; codes for a terminal are shown and not sent.
-fn printable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let is_plain = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
-    text.chars().flat_map(|it| if is_plain(it) { vec![it] } else { it.escape_default().collect() }).collect()
 }
 
 #[cfg(test)]

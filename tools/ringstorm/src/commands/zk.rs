@@ -34,19 +34,21 @@ const NODES_MAX: usize = 1_000_000;
 pub(crate) fn zk(conf: &Conf, command: &Zk, json: bool) -> Result<Status, Failure> {
     let root = conf.zookeeper_root();
     let path = match command {
-        Zk::Tree { path } | Zk::Get { path, .. } => whole_path(&root, path)?,
+        Zk::Tree { path } => whole_path(&root, path.as_deref())?,
+        Zk::Get { path, .. } => whole_path(&root, Some(path))?,
     };
     let mut tree = Tree::open(conf)?;
     match command {
-        Zk::Tree { .. } => show_tree(&mut tree, &path, json)?,
+        Zk::Tree { .. } => show_tree(&mut tree, &root, &path, json)?,
         Zk::Get { secrets, .. } => {
-            let (data, version) = tree.get(&path)?;
+            let (data, version) = tree.get(&path)?.ok_or_else(|| no_node(&root, &path))?;
             let shown = decoded(&root, &path, &data, *secrets);
             if json {
                 output::print_json(
                     &json!({ "path": path.as_str(), "version": version, "value": shown.value, "note": shown.remark }),
                 )?;
             } else {
+                shown.remark.iter().for_each(|remark| output::say(&format!("note: {remark}")));
                 output::print(&shown.text())?;
             }
         }
@@ -54,17 +56,43 @@ pub(crate) fn zk(conf: &Conf, command: &Zk, json: bool) -> Result<Status, Failur
     Ok(Status::Done)
 }
 
-/// A path that is given whole, or below the root.
-pub(crate) fn whole_path(root: &Root, path: &str) -> Result<ZnodePath, Failure> {
-    let above = root.as_str().trim_end_matches('/');
-    let whole = match path.trim_end_matches('/') {
-        "" if path.is_empty() && above.is_empty() => "/".to_owned(),
-        "" if path.is_empty() => above.to_owned(),
-        "" => "/".to_owned(),
-        absolute if absolute.starts_with('/') => absolute.to_owned(),
-        below => format!("{above}/{below}"),
+/// A path that is given whole, or below the root; the root itself where none is given.
+pub(crate) fn whole_path(root: &Root, path: Option<&str>) -> Result<ZnodePath, Failure> {
+    let own = root.as_str();
+    let wrong = |path: &str, why: &str| Err(Failure::usage(format!("{path:?} is no path of a node: {why}")));
+    let whole = match path {
+        None => own.to_owned(),
+        Some("") => return wrong("", &format!("it is empty; write {own} for the tree of this cluster, or / for all")),
+        Some("/") => "/".to_owned(),
+        Some(path) if path.ends_with('/') => {
+            let meant = match path.trim_end_matches('/') {
+                "" => "/",
+                meant => meant,
+            };
+            return wrong(path, &format!("it ends with a slash; write {meant:?}"));
+        }
+        Some(path) if path.starts_with('/') => path.to_owned(),
+        Some(path) => format!("{own}/{path}"),
     };
-    ZnodePath::new(&whole).map_err(|error| Failure::usage(format!("{path:?} is no path: {error}")))
+    ZnodePath::new(&whole).or_else(|_| {
+        let why = "names stand between single slashes, and . and .. and control characters are none; `ringstorm zk tree` \
+                   shows those that there are";
+        wrong(path.unwrap_or_default(), why)
+    })
+}
+
+/// What to say of a node that is not there.
+fn no_node(root: &Root, path: &ZnodePath) -> Failure {
+    let (own, path) = (root.as_str(), path.as_str());
+    let is_below = path.strip_prefix(own).is_some_and(|below| below.starts_with('/'));
+    Failure::new(match () {
+        () if path == own => format!("there is no node {path}; has a nimbus run with this storm.zookeeper.root?"),
+        () if is_below => format!("there is no node {path}; `ringstorm zk tree` shows those that there are"),
+        () => format!(
+            "there is no node {path}; `ringstorm zk tree /` shows those that there are, and a path that does not begin with \
+             a slash is one below {own}"
+        ),
+    })
 }
 
 /// A session, for as long as a command takes.
@@ -112,13 +140,11 @@ impl Tree {
         }
     }
 
-    fn get(&mut self, path: &ZnodePath) -> Result<(Vec<u8>, i32), Failure> {
+    /// What a node holds, and its version; `None` if there is no such node.
+    fn get(&mut self, path: &ZnodePath) -> Result<Option<(Vec<u8>, i32)>, Failure> {
         match self.ask(path, Operation::Get { path: path.clone(), watch: false })? {
-            Some(Answer::Data { data, stat }) => Ok((data, stat.version)),
-            _ => Err(Failure::new(format!(
-                "there is no node {}; `ringstorm zk tree` shows those that there are",
-                path.as_str()
-            ))),
+            Some(Answer::Data { data, stat }) => Ok(Some((data, stat.version))),
+            _ => Ok(None),
         }
     }
 
@@ -134,13 +160,8 @@ impl Tree {
     }
 }
 
-fn show_tree(tree: &mut Tree, top: &ZnodePath, json: bool) -> Result<(), Failure> {
-    let Some(names) = tree.children(top)? else {
-        return Err(Failure::new(format!(
-            "there is no node {}; has a nimbus run with this storm.zookeeper.root?",
-            top.as_str()
-        )));
-    };
+fn show_tree(tree: &mut Tree, root: &Root, top: &ZnodePath, json: bool) -> Result<(), Failure> {
+    let names = tree.children(top)?.ok_or_else(|| no_node(root, top))?;
     let mut lines = vec![(0, top.as_str().to_owned(), top.as_str().to_owned())];
     let mut left: Vec<(usize, String, String)> = below(top.as_str(), names, 1);
     while let Some((depth, path, name)) = left.pop() {
@@ -183,9 +204,9 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
+    /// For people; nothing where there is nothing, which the remark says.
     fn text(&self) -> String {
-        let remark = self.remark.as_ref().map_or_else(String::new, |remark| format!("note: {remark}\n"));
-        format!("{remark}{:#}\n", self.value)
+        if self.value.is_null() { String::new() } else { format!("{:#}\n", self.value) }
     }
 }
 

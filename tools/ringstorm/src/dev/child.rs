@@ -132,11 +132,21 @@ fn pause(ended_soon: u32) -> Duration {
     doubled.min(PAUSE_MAX)
 }
 
-/// Asks children to end, and kills those that do not within a limit.
-pub(super) fn stop_all(mut children: Vec<&mut Child>, limit: Duration) {
+/// Asks children to end, and kills those that do not within a limit. `say` hears of those that take longer than `slow`.
+pub(super) fn stop_all(mut children: Vec<&mut Child>, limit: Duration, slow: Duration, say: impl Fn(&str)) {
     children.iter().for_each(|child| child.signal(Signal::TERM));
-    let deadline = Instant::now() + limit;
-    while !children.iter_mut().all(|child| child.has_ended()) {
+    let since = Instant::now();
+    let (deadline, mut is_said) = (since + limit, false);
+    loop {
+        let left: Vec<String> =
+            children.iter_mut().filter_map(|child| (!child.has_ended()).then(|| child.name.clone())).collect();
+        if left.is_empty() {
+            return;
+        }
+        if !is_said && since.elapsed() >= slow {
+            is_said = true;
+            say(&format!("still waiting for {} to end, up to {limit:?} before it is killed", left.join(", ")));
+        }
         if Instant::now() >= deadline {
             for child in &mut children {
                 child.signal(Signal::KILL);
@@ -206,7 +216,7 @@ mod tests {
         assert!(news.contains("  so much\n"), "{news}");
         assert_eq!(child.look(Instant::now()), None);
         assert_eq!(child.look(Instant::now() + PAUSE).as_deref(), Some("it is started again"));
-        stop_all(vec![&mut child], Duration::from_secs(10));
+        stop_all(vec![&mut child], Duration::from_secs(10), Duration::from_secs(10), |_| ());
     }
 
     #[test]
@@ -217,7 +227,11 @@ mod tests {
         stubborn.start().unwrap();
         good.start().unwrap();
         std::thread::sleep(Duration::from_millis(200));
-        stop_all(vec![&mut stubborn, &mut good], Duration::from_millis(300));
+        let said = std::cell::RefCell::new(Vec::new());
+        let say = |text: &str| said.borrow_mut().push(text.to_owned());
+        stop_all(vec![&mut stubborn, &mut good], Duration::from_millis(300), Duration::from_millis(100), say);
+        // Both have one name here, and one of them has ended by then.
+        assert_eq!(said.into_inner(), ["still waiting for it to end, up to 300ms before it is killed"]);
         assert!(stubborn.process.is_none() && good.process.is_none());
     }
 }

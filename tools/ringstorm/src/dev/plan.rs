@@ -35,6 +35,13 @@ pub(super) struct SupervisorPlan {
     thrift_port: u16,
 }
 
+impl SupervisorPlan {
+    /// Its id, by which `cluster` tells it from the others; it has one once it runs.
+    pub(super) fn id(&self) -> Option<String> {
+        ringstorm_supervisor_daemon::supervisor_id(&self.folder)
+    }
+}
+
 /// The cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {

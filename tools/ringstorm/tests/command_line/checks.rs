@@ -87,3 +87,38 @@ fn a_client_needs_a_nimbus() {
     let text = text(&Terminal::alone().types(&["check", "client"]).stdout);
     assert!(text.lines().last().unwrap().contains(" thing fails"), "{text}");
 }
+
+#[test]
+fn each_misspelled_key_is_a_finding_of_its_own() {
+    let (code, found) =
+        findings(&Terminal::alone(), &["-c", "nimbus.seed=a", "-c", "topology.worker=1"], "configuration");
+    assert_eq!((code, found.len()), (Some(1), 2), "{found:?}");
+    assert!(found[0].1.starts_with("\"nimbus.seed\"") && found[1].1.starts_with("\"topology.worker\""), "{found:?}");
+}
+
+#[test]
+fn in_the_folder_of_dev_its_supervisors_are_looked_at() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = taken.local_addr().unwrap().port();
+    let terminal = Terminal::alone();
+    let conf = |name: &str, port: u16| {
+        let folder = terminal.folder().join("dev").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            "storm.local.dir: {folder:?}\nsupervisor.slots.ports: [{port}]\nringstorm.bind.address: 127.0.0.1\n"
+        );
+        terminal.write(&format!("dev/{name}.yaml"), &text);
+    };
+    conf("supervisor-1", 29_999);
+    conf("supervisor-2", busy);
+    let words = [&["supervisor", "-c", "storm.local.dir=dev", "-c", "ringstorm.bind.address=127.0.0.1"][..], &NOWHERE];
+    let words = words.concat();
+    assert_eq!(one(&terminal, &words, "port 29999").0, "ok");
+    assert_eq!(one(&terminal, &words, &format!("port {busy}")).0, "fails");
+    assert_eq!(findings(&terminal, &words, "port 6700").1, [], "nobody uses Storm's own ports");
+    assert_eq!(one(&terminal, &words, "CPUs").0, "ok");
+    assert_eq!(findings(&terminal, &words, "control socket").1.len(), 2);
+    // Its worker has it rightly.
+    std::fs::create_dir_all(terminal.folder().join(format!("dev/supervisor-2/workers/{busy}-7"))).unwrap();
+    assert_eq!(one(&terminal, &words, &format!("port {busy}")).0, "ok");
+}

@@ -66,10 +66,14 @@ fn a_broken_file_costs_each_command_one_error() {
 #[test]
 fn the_version_is_shown() {
     let terminal = Terminal::alone();
-    assert!(terminal.gets(&["version"]).contains("Apache Storm 2.8.2"));
-    assert!(terminal.gets(&["version", "--json"]).starts_with("{\"version\":\"2.8.2-ringstorm."));
+    let said = terminal.gets(&["version", "--json"]);
+    let version = said.trim().strip_prefix("{\"version\":\"").and_then(|it| it.strip_suffix("\"}")).unwrap();
+    assert!(version.starts_with("2.8.2-ringstorm."), "{version}");
+    let words = format!("Ringstorm {version} (speaks the protocol of Apache Storm 2.8.2)\n");
+    assert_eq!(terminal.gets(&["version"]), words);
     for option in ["--version", "-V"] {
-        assert!(terminal.gets(&[option]).starts_with("ringstorm 2.8.2-ringstorm."));
+        assert_eq!(terminal.gets(&[option]), format!("ringstorm {version}\n"));
+        assert_eq!(terminal.gets(&[option, "--json"]), said);
     }
 }
 
@@ -93,12 +97,38 @@ fn a_supervisor_that_does_not_run_cannot_be_told() {
     assert!(Terminal::alone().gets(&["kill_workers"]).starts_with("no worker runs below "));
     // The folder of a `dev` has several.
     let terminal = Terminal::alone();
-    terminal.write("dev/supervisor-1/history", "");
-    terminal.write("dev/supervisor-2/history", "");
+    for number in 1..=2 {
+        terminal.write(&format!("dev/supervisor-{number}/history"), "");
+        terminal.write(&format!("dev/supervisor-{number}.yaml"), "");
+    }
     let (code, said) = terminal.fails(&["-c", "storm.local.dir=dev", "supervisor", "out-of-service"]);
     let command = format!(
         "ringstorm --config {}.yaml supervisor out-of-service",
         terminal.folder().join("dev/supervisor-2").display()
     );
     assert_eq!((code, said.contains(&command)), (1, true), "{said}");
+}
+
+#[test]
+fn what_is_no_file_is_no_configuration_and_holds_nobody_up() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let terminal = Terminal::alone();
+    std::fs::create_dir_all(terminal.folder().join(".storm")).unwrap();
+    for name in [".storm/storm.yaml", "other"] {
+        mknodat(CWD, terminal.folder().join(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    }
+    for words in [&["list"][..], &["config", "show"], &["check", "client"]] {
+        let output = terminal.types(words);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!((output.status.code(), said.contains("it is a pipe, not a file")), (Some(1), true), "{said}");
+    }
+    let (code, said) = terminal.fails(&["list", "--config", "other"]);
+    assert_eq!((code, said.contains("it is a pipe, not a file")), (2, true), "{said}");
+}
+
+#[test]
+fn logs_reach_a_program_as_they_were_written() {
+    let terminal = Terminal::alone();
+    terminal.write("logs/workers-artifacts/words-1-100/6700/worker.log", "a\tb\x1b[31mred\x1b[0m\n");
+    assert!(terminal.gets(&["logs", "words"]).ends_with(" <==\na\tb\x1b[31mred\x1b[0m\n"));
 }

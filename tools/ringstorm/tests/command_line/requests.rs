@@ -1,7 +1,9 @@
 //! What changes something: what nimbus hears, what is said, and exit codes that tell the truth.
 
-use ringstorm_records::nimbus::{Activate, Deactivate, KillTopologyWithOpts, NimbusCall, Rebalance, SetLogConfig};
-use ringstorm_records::records::NotAliveException;
+use ringstorm_records::nimbus::{
+    Activate, Deactivate, GetLogConfig, KillTopologyWithOpts, NimbusCall, Rebalance, SetLogConfig,
+};
+use ringstorm_records::records::{LogConfig, NotAliveException};
 use ringstorm_submission::executable::{Note, OWN_MACHINE, smallest};
 
 use crate::Terminal;
@@ -103,7 +105,12 @@ fn a_wrong_command_line_is_refused_with_what_to_write() {
     for (words, wanted) in [
         (&["rebalance", "words", "-e", "count"][..], "give COMPONENT=NUMBER"),
         (&["rebalance", "words", "-n", "0"], "give a whole number from 1"),
-        (&["kill", "words", "-w", "-1"], "-1"),
+        (&["kill", "words", "-w", "-1"], "give a whole number of seconds from 0"),
+        (&["list", "--config", "gone"], "--config says that it is there"),
+        (&["list", "--config", "."], "it is a folder, not a file"),
+        (&["zk", "get", "//"], "it ends with a slash; write \"/\""),
+        (&["zk", "tree", ""], "it is empty; write /storm"),
+        (&["submit", "--rate", "5", "topology", "words"], "options of the topology stand behind PATH NAME"),
         (&["kill"], "<NAME>"),
         (&["lists"], "list"),
         (&["ui"], "Storm's command ui is not here: there is no web interface"),
@@ -159,6 +166,7 @@ fn errors_are_one_object_for_programs() {
         (&["list"][..], 1, "look at nimbus.seeds"),
         (&["kill", "words"], 1, "nothing was done"),
         (&["lists"], 2, "unrecognized subcommand"),
+        (&[], 2, "a command is missing"),
         (&["ui"], 2, "there is no web interface"),
         (&["list", "-c", "nonsense"], 2, "it holds no '='"),
         (&["localconfvalue", "nimbus.seed"], 1, "did you mean \"nimbus.seeds\"?"),
@@ -198,9 +206,50 @@ fn what_is_no_topology_is_refused_before_anything_of_it_is_run() {
             ("/bin/true", "/bin/true is not run: the file is an executable of another kind"),
         ] {
             let (code, text) = terminal.fails(&[verb, &[path, "words"]].concat());
-            assert_eq!((code, text.lines().count()), (1, 1), "{verb:?} {path}: {text}");
+            let wanted_code = if path == "gone" { 2 } else { 1 };
+            assert_eq!((code, text.lines().count()), (wanted_code, 1), "{verb:?} {path}: {text}");
             assert!(text.contains(wanted), "{verb:?} {path}: {text}");
         }
     }
     assert!(!terminal.folder().join("it-was-run").exists());
+}
+
+#[test]
+fn a_level_that_is_not_set_cannot_be_taken_back() {
+    let nimbus = Script::recorded("14-read-methods.thrift.jsonl")
+        .answer::<GetLogConfig>(&Ok(LogConfig::default()))
+        .answer::<SetLogConfig>(&Ok(()))
+        .start();
+    let (code, text) = Terminal::at(&nimbus).fails(&["set_log_level", "words", "-r", "NOSUCH"]);
+    assert_eq!((code, text.contains("words has no level of \"NOSUCH\" that could be taken back")), (1, true), "{text}");
+    assert!(!nimbus.heard().iter().any(|call| matches!(call, NimbusCall::SetLogConfig(_))), "nothing was asked for");
+}
+
+#[test]
+fn what_others_say_does_not_talk_to_the_terminal() {
+    let exception = NotAliveException { msg: "a\nb\x1b[31m\u{9b}1m is not alive".into() };
+    let nimbus =
+        Script::recorded("14-read-methods.thrift.jsonl").answer::<Activate>(&Err(exception.clone().into())).start();
+    let terminal = Terminal::at(&nimbus);
+    let (_, text) = terminal.fails(&["activate", "words"]);
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+    assert!(text.starts_with(r"error: a\nb\u{1b}[31m\u{9b}1m is not alive"), "{text:?}");
+    // In JSON it is as it was said.
+    let (_, text) = terminal.fails(&["activate", "words", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(
+        error["error"].as_str().unwrap().contains("\u{1b}[31m") || error["error"].as_str().unwrap().contains(r"\u{1b}")
+    );
+    for words in [
+        &["list\x1b[31m\u{9b}\x07"][..],
+        &["list", "--\x1b[31m"],
+        &["list", "--config", "\x1b[31m"],
+        &["logs", "a\x1b[31m"],
+    ] {
+        let (code, text) = terminal.fails(words);
+        assert_eq!(code, 2, "{text}");
+        assert!(!text.contains(|it: char| it.is_control() && it != '\n'), "{words:?}: {text:?}");
+    }
+    let (_, text) = terminal.fails(&["kill", "a\nerror: b"]);
+    assert!(text.starts_with(r"error: invalid value 'a\nerror: b' for "), "{text:?}");
 }

@@ -100,6 +100,11 @@ fn a_cluster_comes_up_mends_itself_and_leaves_nothing_behind() {
     let cluster = dev.json(&["cluster"]);
     assert_eq!(cluster["supervisors"].as_array().map(Vec::len), Some(2), "{cluster}");
     assert_eq!(cluster["slots"]["free"], 8);
+    // They share a host: `dev` says which is which.
+    let ids = |supervisors: &Value, key: &str| -> BTreeSet<String> {
+        supervisors.as_array().unwrap().iter().map(|it| it[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&dev.ready["supervisors"], "id"), ids(&cluster["supervisors"], "supervisor_id"));
     let nimbus = dev.ready["nimbus"].as_str().unwrap();
     assert_eq!(format!("127.0.0.1:{}", cluster["leader"]["port"]), nimbus);
     assert_eq!(dev.json(&["remoteconfvalue", "nimbus.monitor.freq.secs"])["value"], 1);

@@ -32,8 +32,11 @@ pub(super) fn adopt(shared: &Arc<Shared>, state: &LocalState) -> io::Result<Vec<
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&workers)? {
         let entry = entry?;
-        let Some(id) = worker_of_name(&entry.file_name()) else { continue };
         let folder = entry.path();
+        let Some(id) = worker_of_name(&entry.file_name()) else {
+            remove_if_of_no_use(shared, &folder);
+            continue;
+        };
         let processes = marked.remove(&folder).unwrap_or_default();
         match leader(&folder, &processes) {
             Some((pid, pidfd)) => found.push(adopted(shared, state, id, folder, pid, pidfd)?),
@@ -90,6 +93,19 @@ fn adopted(
     let named = std::thread::Builder::new().name(format!("worker-{port}"));
     named.spawn(move || guard(&shared, guarded))?;
     Ok(FoundWorker { port, incarnation, pid: number, topology })
+}
+
+/// Pipes, sockets, devices and links that user code has left among the folders of workers. Files and folders under other names
+/// are somebody's who may want them again.
+fn remove_if_of_no_use(shared: &Shared, path: &Path) {
+    let is_kept = |data: std::fs::Metadata| data.is_file() || data.is_dir();
+    if std::fs::symlink_metadata(path).is_ok_and(is_kept) {
+        return;
+    }
+    shared.outlet.note(&match disk::remove_file(path) {
+        Ok(()) => format!("{} was no worker's folder and no file; it is removed", path.display()),
+        Err(error) => format!("what is no worker's folder stays: {error}"),
+    });
 }
 
 /// A worker that ended while no supervisor ran.

@@ -223,10 +223,13 @@ fn spawn(command: &mut Command) -> io::Result<Child> {
 }
 
 fn kind_of(error: &io::Error) -> StartFailure {
-    let exhausted = [Errno::NOMEM, Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOSPC, Errno::DQUOT];
-    let is_exhausted =
-        disk::os_error(error).is_some_and(|number| exhausted.iter().any(|it| it.raw_os_error() == number));
-    if is_exhausted { StartFailure::ResourcesExhausted } else { StartFailure::Other }
+    match disk::os_error(error).map(Errno::from_raw_os_error) {
+        Some(Errno::NOMEM | Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOBUFS) => {
+            StartFailure::ResourcesExhausted
+        }
+        Some(Errno::NOSPC | Errno::DQUOT) => StartFailure::DiskFull,
+        _ => StartFailure::Other,
+    }
 }
 
 fn command(words: &[PathBuf]) -> String {
@@ -262,9 +265,12 @@ mod tests {
     #[test]
     fn what_is_missing_on_the_host_is_told_from_what_is_wrong_with_the_worker() {
         let of = |errno: Errno| kind_of(&io::Error::from(errno));
-        assert_eq!([Errno::NFILE, Errno::NOSPC].map(of), [StartFailure::ResourcesExhausted; 2]);
+        assert_eq!([Errno::NFILE, Errno::NOMEM].map(of), [StartFailure::ResourcesExhausted; 2]);
+        assert_eq!([Errno::NOSPC, Errno::DQUOT].map(of), [StartFailure::DiskFull; 2]);
         assert_eq!([Errno::NOENT, Errno::ACCESS, Errno::NOEXEC].map(of), [StartFailure::Other; 3]);
-        let full = disk::write_plain(Path::new("/dev/full"), b"x", 0o600).unwrap_err();
-        assert_eq!(kind_of(&full), StartFailure::ResourcesExhausted, "{full}");
+        // Also behind the words that name the file.
+        let full = disk::about(Path::new("/x/launch.json"), "cannot be written", Errno::NOSPC.into());
+        assert_eq!(kind_of(&full), StartFailure::DiskFull, "{full}");
+        assert!(full.to_string().starts_with("/x/launch.json cannot be written: No space left"), "{full}");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ringstorm_supervisor_daemon::kill_workers;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -84,7 +85,12 @@ fn workers_go_on_without_their_supervisor_and_are_adopted() {
     world.assign(WORDS, 1, &[(ports[0], &[1]), (ports[1], &[2])]);
     let first: Vec<u32> = ports.iter().map(|port| world.process(*port, 1)).collect();
     ports.iter().for_each(|port| world.wait_until_up(*port));
+    // What user code may leave among the folders: it holds nobody up, and goes.
+    let pipes = ["x", "65000-1"].map(|name| world.local_dir().join("workers").join(name));
     for signal in [Signal::KILL, Signal::TERM] {
+        for pipe in &pipes {
+            mknodat(CWD, pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        }
         world.end_supervisor(signal);
         assert!(first.iter().all(|pid| is_running(*pid)));
         goes_on_writing(&world, ports[0]);
@@ -93,6 +99,7 @@ fn workers_go_on_without_their_supervisor_and_are_adopted() {
         world.eventually("they are adopted", || {
             (world.log().matches("runs, and goes on").count() == adopted + 2).then_some(())
         });
+        world.eventually("the pipes are removed", || (!pipes.iter().any(|pipe| pipe.exists())).then_some(()));
     }
     world.eventually("the supervisor is there again", || world.info());
     std::thread::sleep(Duration::from_secs(1));

@@ -53,8 +53,8 @@ pub(crate) struct Peers {
     ahead: Option<(i64, Instant)>,
     waiting: Waiting,
     started: Instant,
-    /// Where this worker is dialed.
-    address: String,
+    /// By worker: where it is dialed, as the assignment has it. Empty where that is not known.
+    addresses: BTreeMap<u64, String>,
 }
 
 impl Peers {
@@ -83,7 +83,7 @@ impl Peers {
             ahead: None,
             waiting: Waiting::default(),
             started: Instant::now(),
-            address: blueprint.assignment.workers[blueprint.own].address.clone(),
+            addresses: addresses(&blueprint.assignment),
         };
         peers.plan(blueprint);
         peers.missing = peers.routes.keys().copied().collect();
@@ -141,6 +141,7 @@ impl Peers {
     /// Takes over a new assignment; `rewired` is made of it if tasks live elsewhere than before.
     pub(crate) fn change(&mut self, assignment: &Assignment, rewired: Option<&Arc<Blueprint>>, stay: &Stay) {
         self.known.lock().version = assignment.version;
+        self.addresses = addresses(assignment);
         self.ahead = self.ahead.filter(|(version, _)| *version > assignment.version);
         if rewired.is_none() {
             self.cores.iter().for_each(|core| core.send(Command::TakeVersion { version: assignment.version }));
@@ -219,13 +220,15 @@ impl Peers {
                 self.attached.insert(route.worker);
                 self.cores[core].send(Command::Attach { peer, socket, received });
                 let was_away = self.away.remove(&route);
-                if let Some(text) = self.waiting.reached(route.worker) {
-                    return Some((Kind::Unreachable, text));
+                if self.waiting.reached(route.worker) {
+                    return Some((Kind::Unreachable, format!("{} is reached", self.name(route.worker))));
                 }
-                was_away.then(|| (Kind::Connection, format!("{} is back", name(route))))
+                was_away.then(|| (Kind::Connection, format!("{} is back", self.name_of_core(route))))
             }
             KeeperEvent::Unreachable { route, why, .. } => {
-                self.waiting.failed(route.worker, &why, self.started.elapsed());
+                // The reason says where.
+                let text = format!("worker {} cannot be reached: {why}; trying again", route.worker);
+                self.waiting.failed(route.worker, text, self.started.elapsed());
                 None
             }
             KeeperEvent::Refused { from, why } => {
@@ -233,7 +236,7 @@ impl Peers {
                 Some((Kind::Refused, format!("a connection from {from} was refused: {why}")))
             }
             KeeperEvent::Silent { route } => {
-                let text = format!("the machine of {} is silent: the connection is given up", name(route));
+                let text = format!("the machine of {} is silent: the connection is given up", self.name_of_core(route));
                 Some((Kind::Connection, text))
             }
         }
@@ -247,7 +250,7 @@ impl Peers {
         self.keeper.lost(route);
         // Its process has ended, which its leader knows better, or its machine; it is dialed again either way.
         let is_usual = matches!(lost, Lost::ClosedByPeer | Lost::PeerEnded);
-        (!is_usual).then(|| format!("the connection to {} is lost: {lost}", name(route)))
+        (!is_usual).then(|| format!("the connection to {} is lost: {lost}", self.name_of_core(route)))
     }
 
     /// A connection is ready on both sides.
@@ -270,9 +273,10 @@ impl Peers {
 
     fn wait_for(&mut self, worker: u64) {
         let text = if worker > self.own {
-            format!("worker {worker} is not reached yet; trying again")
+            format!("{} is not reached yet; trying again", self.name(worker))
         } else {
-            format!("worker {worker} has not connected; this worker waits for it at {}", self.address)
+            let own = self.addresses.get(&self.own).map_or("", String::as_str);
+            format!("{} has not connected; this worker waits for it at {own}", self.name(worker))
         };
         self.waiting.begin(worker, text, self.started.elapsed());
     }
@@ -291,6 +295,7 @@ impl Peers {
             );
             (Kind::Connection, text)
         });
+        let of_waiting = self.waiting.look(self.started.elapsed()).into_iter().map(|text| (Kind::Unreachable, text));
         let news: Vec<Route> = due.into_iter().filter(|route| self.away.insert(*route)).collect();
         let tell = |route: Route| {
             if let Some((core, peer)) = self.routes.get(&route) {
@@ -298,12 +303,11 @@ impl Peers {
             }
             let text = format!(
                 "{} has been away for {} s: until it is back, what is for it is dropped, and its trees fail",
-                name(route),
+                self.name_of_core(route),
                 self.absence.as_secs_f64()
             );
             (Kind::Connection, text)
         };
-        let of_waiting = self.waiting.look(self.started.elapsed()).into_iter().map(|text| (Kind::Unreachable, text));
         of_waiting.chain(news.into_iter().map(tell)).chain(late).collect()
     }
 
@@ -311,6 +315,18 @@ impl Peers {
     pub(crate) fn process_of(&self, core: usize, peer: usize) -> Option<(u64, u64)> {
         let worker = self.places.get(core)?.get(peer)?.worker;
         Some((worker, self.incarnations.get(&worker).copied().unwrap_or_default()))
+    }
+
+    /// A worker, by its number and where it is: the number alone tells nobody which host to look at.
+    fn name(&self, worker: u64) -> String {
+        match self.addresses.get(&worker).filter(|address| !address.is_empty()) {
+            Some(address) => format!("worker {worker} at {address}"),
+            None => format!("worker {worker}"),
+        }
+    }
+
+    fn name_of_core(&self, route: Route) -> String {
+        format!("core {} of {}", route.their_core, self.name(route.worker))
     }
 
     fn route_of(&self, core: usize, peer: usize) -> Option<Route> {
@@ -328,6 +344,7 @@ fn routes(blueprint: &Blueprint) -> impl Iterator<Item = Route> + '_ {
     })
 }
 
-fn name(route: Route) -> String {
-    format!("core {} of worker {}", route.their_core, route.worker)
+/// Where each worker is dialed.
+fn addresses(assignment: &Assignment) -> BTreeMap<u64, String> {
+    assignment.workers.iter().map(|worker| (worker.number, worker.address.clone())).collect()
 }

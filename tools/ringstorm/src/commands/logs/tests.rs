@@ -67,8 +67,3 @@ fn what_is_written_later_is_shown_once_also_in_a_rotated_file_and_by_a_new_worke
     assert!(shown.look().ends_with("6701/worker.log <==\nfive\n"));
     assert_eq!(shown.look(), "");
 }
-
-#[test]
-fn codes_for_a_terminal_are_shown_and_not_sent() {
-    assert_eq!(printable(b"a\tb\x1b[31m\r\n\xff"), "a\tb\\u{1b}[31m\\r\n\u{fffd}");
-}

@@ -8,12 +8,40 @@ fn root() -> Root {
 
 #[test]
 fn a_path_may_be_whole_or_below_the_root() {
-    let whole = |path: &str| whole_path(&root(), path).unwrap().as_str().to_owned();
+    let whole = |path: Option<&str>| whole_path(&root(), path).unwrap().as_str().to_owned();
     assert_eq!(
-        ["", "storms", "/storm/storms/", "/", "/other"].map(whole),
+        [None, Some("storms"), Some("/storm/storms"), Some("/"), Some("/other")].map(whole),
         ["/storm", "/storm/storms", "/storm/storms", "/", "/other"]
     );
-    assert!(whole_path(&root(), "a//b").unwrap_err().text.contains("is no path"));
+}
+
+#[test]
+fn what_is_no_path_is_refused_with_what_may_be_meant() {
+    for (path, wanted) in [
+        ("", "it is empty; write /storm for the tree of this cluster, or / for all"),
+        ("//", "it ends with a slash; write \"/\""),
+        ("storms/", "it ends with a slash; write \"storms\""),
+        ("/storm//", "it ends with a slash; write \"/storm\""),
+        ("a//b", "names stand between single slashes"),
+        ("//a", "names stand between single slashes"),
+        ("a/../b", "names stand between single slashes"),
+        (".", "names stand between single slashes"),
+        ("a\nb", "names stand between single slashes"),
+    ] {
+        let failure = whole_path(&root(), Some(path)).unwrap_err();
+        assert!(failure.text.contains(wanted) && failure.status == Status::Usage, "{path:?}: {failure:?}");
+        assert_eq!(failure.text.lines().count(), 1, "{failure:?}");
+    }
+}
+
+#[test]
+fn a_node_that_is_not_there_is_named_with_where_to_look() {
+    let said = |path: &str| no_node(&root(), &ZnodePath::new(path).unwrap()).text;
+    assert!(said("/storm").ends_with("has a nimbus run with this storm.zookeeper.root?"));
+    assert!(said("/storm/a").ends_with("; `ringstorm zk tree` shows those that there are"));
+    for outside in ["/a", "/storms", "/"] {
+        assert!(said(outside).ends_with("a path that does not begin with a slash is one below /storm"), "{outside}");
+    }
 }
 
 #[test]
