@@ -92,7 +92,7 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     screen.clear();
 
     history.record(report.elapsed, report.snapshots.iter().cloned());
-    let metrics = history.metrics();
+    let metrics = TopologyMetrics { worker_deaths: report.worker_deaths, ..history.metrics() };
     let (status, verdict) = judge(name, &report, reason.get().as_deref());
     if !arguments.quiet && is_worth_a_table(&report, &metrics) {
         screen.print(&format!("\n{metrics}\n{}", throughput(&metrics, report.elapsed)));
