@@ -12,11 +12,12 @@ use ringstorm_runtime::metrics::{MetricsHistory, TopologyMetrics, Window, count_
 use ringstorm_runtime::{
     BuiltTopology, ErrorReport, LocalCluster, LocalOptions, Observer, Outcome, RunReport, StopHandle, submit_to_workers,
 };
+use ringstorm_types::one_line;
 
 use super::command_line::LocalArguments;
 use super::live;
 use super::remarks::{Way, without_effect};
-use super::screen::{Screen, one_line};
+use super::screen::Screen;
 use super::signals::{SignalWatch, StopReason};
 use super::verdict::{Status, judge, throughput};
 use super::workers;

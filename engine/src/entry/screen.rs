@@ -5,7 +5,6 @@
 //!
 //! Threading: any thread.
 
-use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -72,20 +71,4 @@ fn columns() -> usize {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
         _ => COLUMNS_DEFAULT,
     }
-}
-
-/// A text on one line: control characters, line ends included, are escaped.
-pub(super) fn one_line(text: &impl Display) -> String {
-    let text = text.to_string();
-    let mut line = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        match character {
-            '\t' => line.push(' '),
-            character if character.is_control() => {
-                let _ = write!(line, "{}", character.escape_default());
-            }
-            character => line.push(character),
-        }
-    }
-    line
 }

@@ -14,10 +14,11 @@ use ringstorm_runtime::BuiltTopology;
 use ringstorm_runtime::metrics::bytes_text;
 use ringstorm_submission::{storm_topology, submitted_conf};
 use ringstorm_types::config::Config;
+use ringstorm_types::one_line;
 use serde_json::Value;
 
 use super::command_line::SubmitArguments;
-use super::screen::{Screen, one_line};
+use super::screen::Screen;
 use super::verdict::Status;
 
 /// The file of which this process was made, also when another one has taken its place meanwhile.

@@ -34,4 +34,4 @@ pub mod validate;
 pub mod wire_format;
 
 pub use id::{ComponentId, CoreIndex, DEFAULT_STREAM, ExecutorId, MessageId, StreamId, TaskId};
-pub use names::nearest;
+pub use names::{nearest, one_line};

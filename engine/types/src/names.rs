@@ -1,6 +1,6 @@
-//! Help for messages: the nearest existing name to a missing one, and short lists of names.
+//! Help for messages: the nearest existing name to a missing one, short lists of names, and texts of others on one line.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// How many names a message lists before it says how many more there are.
 const LISTED: usize = 20;
@@ -93,6 +93,12 @@ pub(crate) fn printable(text: &str) -> String {
     printable
 }
 
+/// What is shown on one line, whoever wrote it: line ends and other control characters are escaped, tabs are spaces, and
+/// there is no white space at the end.
+pub fn one_line(text: &(impl Display + ?Sized)) -> String {
+    printable(&text.to_string().trim_end().replace('\t', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +112,12 @@ mod tests {
         assert_eq!(nearest("word_count", ["wordCount"]), Some("wordCount"));
         assert_eq!(nearest(&"x".repeat(100_000), existing), None);
         assert_eq!(nearest("--", ["__"]), None);
+    }
+
+    #[test]
+    fn a_text_stays_on_its_line() {
+        assert_eq!(one_line("bad\r\n\x1b[2Jinput\tü\u{9b}5m \n"), "bad\\r\\n\\u{1b}[2Jinput ü\\u{9b}5m");
+        assert_eq!(one_line(&12), "12");
     }
 
     #[test]

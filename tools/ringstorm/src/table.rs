@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+pub(crate) use ringstorm_types::one_line;
+
 /// How a column is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -57,21 +59,6 @@ impl Table {
         }
         text
     }
-}
-
-/// A text on one line: control characters, line ends included, are escaped.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        match character {
-            '\t' => line.push(' '),
-            character if character.is_control() => {
-                let _ = write!(line, "{}", character.escape_default());
-            }
-            character => line.push(character),
-        }
-    }
-    line
 }
 
 /// A span of time as people say it: `45s`, `3m 20s`, `5h 2m`, `3d 4h`.
