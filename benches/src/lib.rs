@@ -26,6 +26,7 @@ pub mod control;
 pub mod cpu;
 pub mod engine;
 pub mod error;
+pub mod figure;
 pub mod fingerprint;
 pub mod harness;
 pub mod histogram;

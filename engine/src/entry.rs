@@ -27,10 +27,10 @@ use std::process::ExitCode;
 
 use ringstorm_runtime::describe::describe;
 use ringstorm_runtime::{BuiltTopology, Result, TopologyBuilder};
+use ringstorm_types::screen::one_line;
 use ringstorm_types::validate::validate_topology_name;
 
 use command_line::{Command, DescribeArguments};
-use screen::one_line;
 use verdict::{Failure, Status};
 
 /// A topology without options of its own: `|_: NoOptions| ...`.

@@ -1,12 +1,12 @@
 //! A way between two ends that misbehaves on purpose: it cuts, delays, stalls, ends in the middle, and flips bytes; or it is
-//! down: what was connected is cut, and nobody comes through.
+//! down: what was connected is cut, and nobody comes through; or it is slow to answer those who ask for something.
 //!
 //! Threading: a thread accepts; two for each connection carry bytes, one for each direction. Errors: whatever breaks on one
 //! side is broken on the other.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +27,14 @@ struct Shared {
     beginnings: Mutex<Vec<Vec<u8>>>,
     /// What was connected since it was down last.
     streams: Mutex<Vec<TcpStream>>,
+    /// Who says this is answered slowly.
+    slow: Mutex<Option<Slow>>,
+}
+
+#[derive(Clone, Debug)]
+struct Slow {
+    words: Vec<String>,
+    bytes_per_second: usize,
 }
 
 /// What is kept of the beginning of what a connection said, in bytes.
@@ -60,6 +68,7 @@ impl Proxy {
             faults: AtomicU64::new(0),
             beginnings: Mutex::default(),
             streams: Mutex::default(),
+            slow: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -70,11 +79,12 @@ impl Proxy {
                 let target = accepting.target.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // The other side dials again.
                 let Ok(server) = TcpStream::connect(target) else { continue };
+                let rate = Arc::new(AtomicUsize::new(usize::MAX));
                 for (from, to, is_dialer) in [(&client, &server, true), (&server, &client, false)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    let shared = Arc::clone(&accepting);
+                    let (shared, rate) = (Arc::clone(&accepting), Arc::clone(&rate));
                     shared.streams().push(from.try_clone().unwrap());
-                    std::thread::spawn(move || shared.carry(from, to, is_dialer));
+                    std::thread::spawn(move || shared.carry(from, to, is_dialer, &rate));
                 }
             }
         });
@@ -99,6 +109,12 @@ impl Proxy {
         }
     }
 
+    /// From now on a connection on which somebody says all these words at once is answered slowly from then on.
+    pub fn set_slow(&self, words: &[&str], bytes_per_second: usize) {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        *self.shared.slow.lock().unwrap_or_else(PoisonError::into_inner) = Some(Slow { words, bytes_per_second });
+    }
+
     /// What those that connected said at first, of connections that are over.
     pub fn beginnings(&self) -> Vec<Vec<u8>> {
         self.shared.beginnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -111,7 +127,8 @@ impl Proxy {
 }
 
 impl Shared {
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream, is_dialer: bool) {
+    /// Bytes for the one that dialed go at the rate that is set by what it says, in bytes a second.
+    fn carry(&self, mut from: TcpStream, mut to: TcpStream, is_dialer: bool, rate: &AtomicUsize) {
         let mut bytes = [0; 16 << 10];
         let mut beginning = Vec::new();
         while let Ok(count) = from.read(&mut bytes) {
@@ -119,9 +136,13 @@ impl Shared {
                 beginning.extend_from_slice(&bytes[..count]);
             }
             let piece = &mut bytes[..count];
+            if let Some(slow) = is_dialer.then(|| self.slow_of(piece)).flatten() {
+                rate.store(slow, Ordering::Relaxed);
+            }
             let goes_on = count > 0
                 && match self.fault() {
-                    None => to.write_all(piece).is_ok(),
+                    None if is_dialer => to.write_all(piece).is_ok(),
+                    None => write_at(rate, piece, &mut to).is_ok(),
                     Some(fault) => self.misbehave(fault, piece, &mut to),
                 };
             if !goes_on {
@@ -135,6 +156,14 @@ impl Shared {
             // One that is closed already is as good.
             let _ = end.shutdown(Shutdown::Both);
         }
+    }
+
+    /// How fast the one that says this is answered from now on, if that changes.
+    fn slow_of(&self, said: &[u8]) -> Option<usize> {
+        let slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let slow = slow.as_ref()?;
+        let says = |word: &String| said.windows(word.len()).any(|bytes| bytes == word.as_bytes());
+        slow.words.iter().all(says).then_some(slow.bytes_per_second)
     }
 
     fn streams(&self) -> MutexGuard<'_, Vec<TcpStream>> {
@@ -189,4 +218,19 @@ impl Shared {
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         (mixed ^ (mixed >> 31)) % bound.max(1)
     }
+}
+
+/// Writes at most as many bytes a second as the rate says.
+fn write_at(rate: &AtomicUsize, mut piece: &[u8], to: &mut TcpStream) -> std::io::Result<()> {
+    const PARTS_PER_SECOND: usize = 8;
+    while !piece.is_empty() {
+        let rate = rate.load(Ordering::Relaxed);
+        let count = piece.len().min((rate / PARTS_PER_SECOND).max(1));
+        to.write_all(&piece[..count])?;
+        piece = &piece[count..];
+        if rate != usize::MAX {
+            std::thread::sleep(Duration::from_secs(1) / PARTS_PER_SECOND as u32);
+        }
+    }
+    Ok(())
 }

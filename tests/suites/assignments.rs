@@ -390,6 +390,10 @@ fn what_fails_at_once_and_is_emitted_again_at_once_leaves_the_cpu_to_others() {
         eprintln!("{count} messages: {:.1} % of a CPU; {}", 100.0 * share, closed.line);
         assert_eq!(closed.number("acked"), count, "{}", closed.line);
         assert!(closed.number("failed") >= count, "{}", closed.line);
+        let failed =
+            format!("messages of the spouts here that failed: {}, 0 of them by time-out", closed.number("failed"));
+        assert_eq!(spout.errors().matches(&failed).count(), 1, "{failed}\n{}", spout.errors());
+        assert!(!bolt.errors().contains("messages of the spouts here"), "{}", bolt.errors());
         assert!(share < 0.3, "{:.1} % of a CPU", 100.0 * share);
     }
 }

@@ -82,9 +82,18 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
         return Ok(());
     };
     let shown: String = name.chars().take(NAME_BYTES_MAX).collect();
-    Err(Refusal::invalid(format!(
+    Err(is_no_name(&shown, &problem))
+}
+
+/// What is said of a submission without a name, which is null to Storm's clients.
+pub fn name_is_null() -> Refusal {
+    is_no_name("null", "there is no name")
+}
+
+fn is_no_name(shown: &str, problem: &str) -> Refusal {
+    Refusal::invalid(format!(
         "Topology name '{shown}' is not valid. It can't be null and it must match ^[^/.:\\\\]+$: {problem}"
-    )))
+    ))
 }
 
 /// Why nothing can be submitted under a name that is fine by itself.

@@ -129,7 +129,7 @@ pub struct ExecutorFigures {
 pub struct OutputSnapshot {
     /// The stream.
     pub stream: String,
-    /// Emits.
+    /// Emits, but for those that were refused.
     pub emitted: u64,
     /// Copies sent to subscribers.
     pub transferred: u64,

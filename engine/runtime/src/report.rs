@@ -59,7 +59,7 @@ pub struct RunReport {
     pub errors: Vec<ErrorReport>,
     /// How many errors there were.
     pub error_count: u64,
-    /// How often a worker process died; each time is among the errors too.
+    /// How often a worker process died; each time is among the errors too. What it had counted is in no snapshot.
     pub worker_deaths: u64,
     /// From start to end.
     pub elapsed: Duration,
@@ -100,6 +100,6 @@ impl RunReport {
     pub fn metrics(&self) -> TopologyMetrics {
         let mut history = MetricsHistory::new();
         history.record(self.elapsed, self.snapshots.iter().cloned());
-        history.metrics()
+        TopologyMetrics { worker_deaths: self.worker_deaths, ..history.metrics() }
     }
 }

@@ -12,11 +12,11 @@ use ringstorm_launch::launch::LAUNCH_BYTES_MAX;
 use ringstorm_launch::{Launch, WORKER_COMMAND};
 use ringstorm_runtime::{BuiltTopology, Result, TopologyBuilder};
 use ringstorm_types::config::{Config, keys, known_key};
+use ringstorm_types::screen::one_line;
 use ringstorm_worker_daemon::WorkerExit;
 use serde_json::Value;
 
 use super::own_words;
-use super::screen::one_line;
 use super::verdict::Status;
 
 /// What keys that only Ringstorm has begin with.

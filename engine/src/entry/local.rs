@@ -12,11 +12,12 @@ use ringstorm_runtime::metrics::{MetricsHistory, TopologyMetrics, Window, count_
 use ringstorm_runtime::{
     BuiltTopology, ErrorReport, LocalCluster, LocalOptions, Observer, Outcome, RunReport, StopHandle, submit_to_workers,
 };
+use ringstorm_types::screen::one_line;
 
 use super::command_line::LocalArguments;
 use super::live;
 use super::remarks::{Way, without_effect};
-use super::screen::{Screen, one_line};
+use super::screen::Screen;
 use super::signals::{SignalWatch, StopReason};
 use super::verdict::{Failure, Status, judge, throughput};
 use super::workers;
@@ -92,7 +93,7 @@ pub(super) fn run(name: &str, topology: BuiltTopology, arguments: &LocalArgument
     screen.clear();
 
     history.record(report.elapsed, report.snapshots.iter().cloned());
-    let metrics = history.metrics();
+    let metrics = TopologyMetrics { worker_deaths: report.worker_deaths, ..history.metrics() };
     let (status, verdict) = judge(name, &report, reason.get().as_deref());
     if !arguments.quiet && is_worth_a_table(&report, &metrics) {
         screen.print(&format!("\n{metrics}\n{}", throughput(&metrics, report.elapsed)));

@@ -27,7 +27,7 @@ pub(super) fn read<A: Args>(words: &[String]) -> Result<A, String> {
     let matches = OwnLine::<A>::command().try_get_matches_from(words.iter().map(OsString::from));
     let line = matches.and_then(|matches| OwnLine::<A>::from_arg_matches(&matches));
     line.map(|line| line.own).map_err(|error| {
-        format!("the options {words:?} of the topology cannot be read: {}", super::screen::one_line(&error))
+        format!("the options {words:?} of the topology cannot be read: {}", ringstorm_types::screen::one_line(&error))
     })
 }
 
@@ -38,7 +38,7 @@ pub(super) fn read<A: Args>(words: &[String]) -> Result<A, String> {
 pub(super) fn of<A: Args>(matches: &ArgMatches) -> Result<Vec<String>, String> {
     let words = said::<A>(matches)?;
     let again = OwnLine::<A>::command().try_get_matches_from(words.iter().map(OsString::from));
-    let again = again.map_err(|error| super::screen::one_line(&error)).and_then(|again| said::<A>(&again));
+    let again = again.map_err(|error| ringstorm_types::screen::one_line(&error)).and_then(|again| said::<A>(&again));
     match again {
         Ok(again) if again == words => Ok(words),
         Ok(again) => {

@@ -5,12 +5,11 @@
 //!
 //! Threading: any thread.
 
-use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 use clap::error::ErrorKind;
-use ringstorm_types::screen::{self, lines};
+use ringstorm_types::screen::lines;
 
 /// Columns when the terminal does not say.
 const COLUMNS_DEFAULT: usize = 80;
@@ -86,9 +85,4 @@ fn columns() -> usize {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
         _ => COLUMNS_DEFAULT,
     }
-}
-
-/// A text on one line, without codes for a terminal.
-pub(super) fn one_line(text: &impl Display) -> String {
-    screen::one_line(&text.to_string())
 }

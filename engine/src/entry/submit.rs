@@ -13,10 +13,11 @@ use ringstorm_records::records::{SubmitOptions, TopologyInitialStatus};
 use ringstorm_runtime::BuiltTopology;
 use ringstorm_runtime::metrics::bytes_text;
 use ringstorm_submission::{storm_topology, submitted_conf};
+use ringstorm_types::screen::one_line;
 use serde_json::Value;
 
 use super::command_line::SubmitArguments;
-use super::screen::{Screen, one_line};
+use super::screen::Screen;
 use super::verdict::{Failure, Status};
 
 /// The file of which this process was made, also when another one has taken its place meanwhile.

@@ -8,9 +8,9 @@ use ringstorm_runtime::{
     Bolt, BoltCollector, Declarer, ErrorReport, Input, LocalCluster, Next, Outcome, RunReport, Spout, SpoutCollector,
 };
 use ringstorm_types::config::{Config, keys};
+use ringstorm_types::screen::one_line;
 
 use super::command_line::{Command, Refusal, parse};
-use super::screen::one_line;
 use super::signals::StopReason;
 use super::verdict::{Status, failures, judge, judge_worker, throughput};
 use super::*;

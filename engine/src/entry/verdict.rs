@@ -6,8 +6,7 @@ use std::time::Duration;
 use ringstorm_runtime::metrics::{TopologyMetrics, Window, count_text, duration_text, rate_text};
 use ringstorm_runtime::{Outcome, RunReport, WorkerEnd};
 use ringstorm_types::config::keys;
-
-use super::screen::one_line;
+use ringstorm_types::screen::one_line;
 
 /// The exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,12 @@
 //! Invariants: what comes out has no control character but the line ends and tabs that [`lines`] leaves alone; a text without
 //! any comes out as it was. Threading: pure functions. Errors: none.
 
+use std::fmt::Display;
+
 /// A text on one line: control characters, line ends included, are escaped. Tabs become spaces, white space at the end goes.
 #[must_use]
-pub fn one_line(text: &str) -> String {
+pub fn one_line(text: &(impl Display + ?Sized)) -> String {
+    let text = text.to_string();
     let shown = text.trim_end().chars().map(|character| if character == '\t' { ' ' } else { character });
     escaped(shown, |_| false)
 }
@@ -36,6 +39,7 @@ mod tests {
     #[test]
     fn nothing_talks_to_the_terminal() {
         assert_eq!(one_line("a\r\n\x1b[2Jb\u{9b}1m\x07\tü\n"), r"a\r\n\u{1b}[2Jb\u{9b}1m\u{7} ü");
+        assert_eq!(one_line(&12), "12");
         assert_eq!(lines("a\n\x1b[31mb\tc\r\n\n"), "a\n\\u{1b}[31mb\tc\\r\n\n");
         let every: String = ('\0'..='\u{ff}').collect();
         assert!(!one_line(&every).contains(char::is_control));

@@ -10,9 +10,9 @@ struct Options {
     /// The file
     #[arg(long)]
     into: PathBuf,
-    /// A text, as large as it may be
-    #[arg(long)]
-    text: Option<String>,
+    /// Bytes of a setting of the spout, which make the definition of the topology as large
+    #[arg(long, default_value_t = 0)]
+    padding_bytes: usize,
     /// Any words
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -41,9 +41,10 @@ impl Spout for Note {
 }
 
 fn main() -> ExitCode {
-    ringstorm::main("echo", |Options { into, words, .. }: Options| {
+    ringstorm::main("echo", |Options { into, padding_bytes, words }: Options| {
         let mut topology = TopologyBuilder::new();
-        topology.spout("note", move || Note { into: into.clone(), words: words.clone() });
+        let note = move || Note { into: into.clone(), words: words.clone() };
+        topology.spout("note", note).set("own.padding", "x".repeat(padding_bytes));
         Ok(topology)
     })
 }

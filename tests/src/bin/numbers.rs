@@ -113,6 +113,9 @@ impl SimpleBolt for Relay {
 
     fn execute(&mut self, input: &Input<'_>, emitter: &mut Emitter<'_, '_, '_>) -> Result {
         let number = input.view::<Number>()?.number();
+        if number % 100 < 2 {
+            ringstorm::log::debug!("relayed {number}");
+        }
         for copy in 0..2 {
             let number = number.wrapping_mul(31).wrapping_add(copy);
             emitter.emit(&Number { number, padding: [number as u8; 48] });

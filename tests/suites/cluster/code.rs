@@ -8,7 +8,7 @@ use ringstorm_tests::waiting::until;
 
 use rustix::process::Signal;
 
-use crate::harness::{Cluster, Shape};
+use crate::harness::{Cluster, NUMBERS, Shape};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -78,4 +78,50 @@ fn an_impostor_in_the_place_of_code_is_not_run() {
         log.contains("on this host was not run, and is fetched anew: its executable does not have the content"),
         "{log}"
     );
+}
+
+/// B066: one topology's executable comes at 1 KB a second. Another one starts beside it, in the other slot of the same
+/// host, and when the slow one is killed its slot is of use at once.
+#[test]
+fn a_download_that_hardly_moves_holds_up_no_other_slot_and_is_given_up_with_its_topology() {
+    let shape = Shape { supervisors: 1, has_nimbus_proxies: true, ..Shape::default() };
+    let Some(cluster) = Cluster::start_or_skip(&shape) else { return };
+    // A cluster that has just started waits for its supervisors before it places anything.
+    std::thread::sleep(Duration::from_secs(12));
+    cluster.nimbus_proxies[0].set_slow(&["slow-", "stormjar.jar"], 1000);
+    // Executables are shared by content: this one has its own.
+    let mut bytes = std::fs::read(NUMBERS).unwrap();
+    bytes.extend(b"slow");
+    let build = cluster.folder().join("numbers-of-its-own");
+    std::fs::copy(NUMBERS, &build).unwrap();
+    std::fs::write(&build, bytes).unwrap();
+    let [slow, other, next] = ["slow", "other", "next"].map(|name| {
+        let source = Outside::start(&cluster.folder().join(name), 1_000_000, 1000.0);
+        (name, source)
+    });
+    cluster.submit_built(build.to_str().unwrap(), slow.0, &slow.1, 1, &[]);
+    let code = cluster.supervisors[0].home.join("supervisor/code");
+    // What has come of files that are not whole.
+    let parts = || -> Vec<u64> {
+        let files = std::fs::read_dir(&code).into_iter().flatten().flatten();
+        let parts = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "part"));
+        parts.filter_map(|file| Some(file.metadata().ok()?.len())).collect()
+    };
+    until("the download to begin", SOON, || parts().len() == 1);
+
+    let since = Instant::now();
+    cluster.submit(other.0, &other.1, 1, &[]);
+    until("the other one to run", Duration::from_secs(15), || other.1.fates().acked > 0);
+    eprintln!("beside a slow download: another topology runs after {:?}", since.elapsed());
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!((cluster.workers().len(), slow.1.fates().begun, parts().len()), (1, 0, 1), "{}", cluster.logs());
+
+    let since = Instant::now();
+    cluster.ringstorm(&["kill", slow.0, "-w", "0"]);
+    cluster.submit(next.0, &next.1, 1, &[]);
+    until("its slot to be of use", Duration::from_secs(10).saturating_sub(since.elapsed()), || {
+        next.1.fates().acked > 0
+    });
+    eprintln!("the slot of a slow download is of use {:?} after the kill", since.elapsed());
+    assert_eq!(cluster.workers().len(), 2);
 }

@@ -4,7 +4,7 @@
 //! processes end with it: daemons with [`Cluster`], workers with the group that their supervisor made for them.
 
 use std::fmt::Write as _;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -38,11 +38,23 @@ pub(crate) struct Shape {
     pub(crate) settings: Vec<String>,
     /// Whether workers reach each other by proxies.
     pub(crate) has_proxies: bool,
+    /// Whether everybody reaches nimbuses by proxies.
+    pub(crate) has_nimbus_proxies: bool,
+    /// The program of all daemons.
+    pub(crate) program: PathBuf,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { nimbuses: 1, supervisors: 2, slots: 2, settings: Vec::new(), has_proxies: false }
+        Self {
+            nimbuses: 1,
+            supervisors: 2,
+            slots: 2,
+            settings: Vec::new(),
+            has_proxies: false,
+            has_nimbus_proxies: false,
+            program: RINGSTORM.into(),
+        }
     }
 }
 
@@ -52,6 +64,8 @@ pub(crate) struct Cluster {
     pub(crate) supervisors: Vec<Daemon>,
     /// On the ways to workers, if the shape has any.
     pub(crate) proxies: Vec<Proxy>,
+    /// On the ways to nimbuses, likewise.
+    pub(crate) nimbus_proxies: Vec<Proxy>,
     client: PathBuf,
     // Goes when its daemons are gone.
     ensemble: Ensemble,
@@ -92,11 +106,16 @@ impl Cluster {
             let home = folder.path().join(name);
             let conf = home.join("storm.yaml");
             write(&conf, &format!("{common}{more}storm.local.dir: {home:?}\nstorm.log.dir: {:?}\n", home.join("logs")));
-            Daemon { verb, conf, home, child: None, program: RINGSTORM.into(), file_bytes_max: None }
+            Daemon { verb, conf, home, child: None, program: shape.program.clone(), file_bytes_max: None }
         };
         let nimbuses = (1..).zip(nimbus_ports);
+        let mut nimbus_proxies = Vec::new();
         let nimbuses = nimbuses.map(|(number, port)| {
-            let more = format!("storm.local.hostname: \"127.0.0.1\"\nnimbus.thrift.port: {port}\n");
+            let mut more = format!("storm.local.hostname: \"127.0.0.1\"\nnimbus.thrift.port: {port}\n");
+            if shape.has_nimbus_proxies {
+                more.push_str("ringstorm.bind.address: \"127.0.0.2\"\n");
+                nimbus_proxies.push(Proxy::start_at(&format!("127.0.0.1:{port}"), &format!("127.0.0.2:{port}"), 1));
+            }
             daemon("nimbus", format!("nimbus-{number}"), more)
         });
         let mut proxies = Vec::new();
@@ -113,7 +132,7 @@ impl Cluster {
             daemon("supervisor", format!("supervisor-{number}"), more)
         });
         let (nimbuses, supervisors) = (nimbuses.collect(), supervisors.collect());
-        let mut cluster = Self { nimbuses, supervisors, proxies, client, ensemble, folder };
+        let mut cluster = Self { nimbuses, supervisors, proxies, nimbus_proxies, client, ensemble, folder };
         cluster.nimbuses.iter_mut().chain(&mut cluster.supervisors).for_each(Daemon::start);
         until("the cluster to lead", Duration::from_secs(60), || cluster.try_ringstorm(&["list"]).status.success());
         let count = shape.supervisors;
@@ -155,6 +174,14 @@ impl Cluster {
         let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
         let text = self.ringstorm(&words);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
+    }
+
+    /// Where the nimbus that leads is asked.
+    #[track_caller]
+    pub(crate) fn leader(&self) -> SocketAddr {
+        let leader = &self.json(&["cluster"])["leader"];
+        let port = leader["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        SocketAddr::from(([127, 0, 0, 1], port.unwrap_or_else(|| panic!("{leader}"))))
     }
 
     /// Submits the topology whose messages come from a source.
@@ -310,6 +337,13 @@ impl Daemon {
             launch.starts_with(&self.home).then_some(WorkerProcess { pid, launch })
         };
         pids.filter_map(worker).collect()
+    }
+
+    /// The log of a worker that it has started, when there is one.
+    pub(crate) fn worker_log(&self, worker: &WorkerProcess) -> Option<PathBuf> {
+        let topologies = std::fs::read_dir(self.home.join("logs/workers-artifacts")).ok()?.flatten();
+        let log = |topology: PathBuf| topology.join(worker.port().to_string()).join("worker.log");
+        topologies.map(|topology| log(topology.path())).find(|path| path.exists())
     }
 
     /// Kills all of its worker processes.

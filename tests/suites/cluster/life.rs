@@ -6,6 +6,7 @@ use ringstorm_tests::outside::Outside;
 use ringstorm_tests::waiting::{is_so_within, until};
 
 use crate::harness::{Cluster, Shape};
+use crate::levels;
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -24,6 +25,7 @@ fn a_topology_is_submitted_changed_and_killed_and_nothing_of_it_is_left() {
     until("the first acks", SOON, || acked() > 1000);
     assert_eq!(cluster.json(&["list"])["topologies"][0]["status"], "ACTIVE");
     assert_eq!(cluster.workers().len(), 2);
+    levels::act_on_workers_that_run(&cluster, &source);
 
     let again = cluster.try_ringstorm(&["submit", crate::harness::NUMBERS, "numbers", "--source", "x"]);
     assert_eq!(again.status.code(), Some(1), "{again:?}");

@@ -13,6 +13,7 @@ mod failures;
 mod harness;
 mod java;
 mod leftovers;
+mod levels;
 mod life;
 mod links;
 mod misbehaviour;

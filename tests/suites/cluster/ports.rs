@@ -98,23 +98,20 @@ fn targets(cluster: &Cluster, source: &Outside) -> Vec<Target> {
     std::thread::sleep(Duration::from_secs(1));
 
     let nimbus = &cluster.nimbuses[0];
-    let port = cluster.json(&["cluster"])["leader"]["port"].as_u64().unwrap();
     let mut targets = vec![Target {
         name: "nimbus",
-        address: SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).unwrap())),
+        address: cluster.leader(),
         pid: nimbus.pid(),
         log: nimbus.home.join("logs/nimbus.log"),
         recorded: recorded_calls(),
     }];
     for (index, host) in (1..).zip(&cluster.supervisors) {
         let worker = host.workers().pop().expect("each host has one");
-        let artifacts = std::fs::read_dir(host.home.join("logs/workers-artifacts")).unwrap();
-        let topology = artifacts.flatten().next().expect("it has a log").path();
         targets.push(Target {
             name: if index == 1 { "a worker" } else { "another worker" },
             address: SocketAddr::from(([127, 0, index, 2], worker.port())),
             pid: worker.pid,
-            log: topology.join(worker.port().to_string()).join("worker.log"),
+            log: host.worker_log(&worker).expect("it has a log"),
             recorded: beginnings(),
         });
     }
@@ -157,7 +154,7 @@ fn inputs(recorded: &[Vec<u8>]) -> Vec<Vec<u8>> {
         vec![0xFF; 4],
         tls,
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
-        (0..1 << 20).map(|_| random.byte()).collect(),
+        (0..10_000_000).map(|_| random.byte()).collect(),
     ];
     for whole in recorded {
         inputs.push(whole[..whole.len() / 2].to_vec());
@@ -293,17 +290,25 @@ fn while_valid_calls(address: SocketAddr, what: impl FnOnce()) -> Vec<Duration> 
 /// How long a call takes from connecting to its answer.
 fn valid_call(address: SocketAddr) -> Duration {
     let started = Instant::now();
+    answer_to(address, &call(1, &GetTopologySummaries {}));
+    started.elapsed()
+}
+
+/// What a nimbus answers to a message, whatever that is.
+pub(crate) fn answer_to(address: SocketAddr, message: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(&frame(&call(1, &GetTopologySummaries {}))).unwrap();
+    stream.write_all(&frame(message)).unwrap();
     let mut frames = FrameReader::new(1 << 24);
     let mut bytes = [0; 4096];
-    while frames.next_message().unwrap().is_none() {
+    loop {
+        if let Some(answer) = frames.next_message().unwrap() {
+            return answer.to_vec();
+        }
         let count = stream.read(&mut bytes).unwrap();
         assert!(count > 0, "it was closed");
         frames.push(&bytes[..count]);
     }
-    started.elapsed()
 }
 
 /// From now on the peak of a process's memory is counted anew. What it has now, in bytes.

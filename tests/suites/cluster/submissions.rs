@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ringstorm_records::nimbus::{SubmitTopology, SubmitTopologyWithOpts, call};
+use ringstorm_records::records::{StormTopology, SubmitOptions, TopologyInitialStatus};
 use ringstorm_tests::waiting::until;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Shape};
+use crate::ports::answer_to;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -72,6 +75,32 @@ fn b122_a_name_that_cannot_be_used_is_refused_before_anything_is_sent() {
         assert!(!text.contains("already alive"), "{name:?}: {text}");
         assert!(name.is_empty() || text.contains("is not a legal topology name"), "{name:?}: {text}");
     }
+    // Whoever does not look is told the same by nimbus; no name at all is one more.
+    let leader = cluster.leader();
+    for name in [None, Some(""), Some(" "), Some("a/b"), Some("a:b"), Some("a.b"), Some("a\\b"), Some("..")] {
+        let since = Instant::now();
+        let topology = Some(StormTopology::default());
+        let plain = SubmitTopology {
+            name: name.map(str::to_owned),
+            uploaded_jar_location: Some(String::new()),
+            json_conf: Some("{}".to_owned()),
+            topology: topology.clone(),
+        };
+        let SubmitTopology { name: same, uploaded_jar_location, json_conf, .. } = plain.clone();
+        let options = Some(SubmitOptions { initial_status: TopologyInitialStatus::Active, creds: None });
+        let with_options = SubmitTopologyWithOpts { name: same, uploaded_jar_location, json_conf, topology, options };
+        for message in [call(1, &plain), call(1, &with_options)] {
+            let answer = answer_to(leader, &message);
+            let text = String::from_utf8_lossy(&answer);
+            let says = |words: &str| assert!(text.contains(words), "{name:?}: {text}");
+            says("It can't be null and it must match ^[^/.:\\\\]+$");
+            assert!(!text.contains("already alive"), "{name:?}: {text}");
+            assert!(name.is_some() || text.contains("'null'"), "{text}");
+        }
+        assert!(since.elapsed() < Duration::from_secs(1), "{name:?}: {:?}", since.elapsed());
+    }
+    assert_eq!(uploads(&cluster), 0);
+    assert_eq!(cluster.json(&["list"])["topologies"], json!([]));
     // For programs it is one object, done or not.
     let for_programs = ["--json", "submit", ECHO, "echo", "--into", into.to_str().unwrap()];
     let output = cluster.try_ringstorm(&for_programs);
@@ -91,31 +120,40 @@ fn b122_a_name_that_cannot_be_used_is_refused_before_anything_is_sent() {
     assert!(text.contains("KILLED"), "{text}");
 }
 
+/// A definition of 20 MB, with the limit that Storm has and with a larger one.
 #[test]
 fn b069_a_definition_that_is_too_large_is_refused_with_what_to_set() {
-    let small = "nimbus.thrift.max_buffer_size: 65536";
-    let shape = Shape { supervisors: 1, settings: vec![small.to_owned()], ..Shape::default() };
-    let Some(mut cluster) = Cluster::start_or_skip(&shape) else { return };
+    let Some(mut cluster) = Cluster::start_or_skip(&Shape { supervisors: 1, ..Shape::default() }) else { return };
     let into = cluster.folder().join("into");
-    let text = "x".repeat(100_000);
+    let padding_bytes = 20_000_000_u64;
+    let padding = padding_bytes.to_string();
     let submit = |cluster: &Cluster, settings: &[&str]| {
         let line = ["submit", ECHO, "echo"].iter().chain(settings);
-        let line: Vec<&str> = line.chain(&["--into", into.to_str().unwrap(), "--text", &text]).copied().collect();
+        let words = ["--into", into.to_str().unwrap(), "--padding-bytes", &padding];
+        let line: Vec<&str> = line.chain(&words).copied().collect();
         let output = cluster.try_ringstorm(&line);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, said) = submit(&cluster, &[]);
     assert_eq!((code, uploads(&cluster)), (Some(1), 0), "{said}");
-    let size = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).find(|size| *size > 100_000);
-    assert!(size.is_some() && said.contains("65536") && said.contains("nimbus.thrift.max_buffer_size"), "{said}");
+    let size = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).find(|size| *size > padding_bytes);
+    assert!(size.is_some() && said.contains("1048576") && said.contains("nimbus.thrift.max_buffer_size"), "{said}");
+    // On one side it is of no use, and that is said before anything is sent.
+    let raised = "-c nimbus.thrift.max_buffer_size=67108864";
+    let raised: Vec<&str> = raised.split(' ').collect();
+    let (code, said) = submit(&cluster, &raised);
+    assert_eq!((code, uploads(&cluster)), (Some(1), 0), "{said}");
+    assert!(said.contains("nimbus.thrift.max_buffer_size"), "{said}");
     // On both sides.
     let conf = cluster.nimbuses[0].home.join("storm.yaml");
-    let raised = std::fs::read_to_string(&conf).unwrap().replace(small, "nimbus.thrift.max_buffer_size: 1048576");
-    std::fs::write(&conf, raised).unwrap();
+    let text = std::fs::read_to_string(&conf).unwrap() + "nimbus.thrift.max_buffer_size: 67108864\n";
+    std::fs::write(&conf, text).unwrap();
     cluster.nimbuses[0].stop();
     cluster.nimbuses[0].start();
     until("nimbus to lead again", SOON, || cluster.try_ringstorm(&["list"]).status.success());
-    let (code, said) = submit(&cluster, &["-c", "nimbus.thrift.max_buffer_size=1048576"]);
+    let (code, said) = submit(&cluster, &raised);
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(noted(&into)["words"], json!([]));
+    let noted = noted(&into);
+    assert_eq!(noted["words"], json!([]));
+    assert_eq!(noted["config"]["own.padding"].as_str().map(str::len), Some(20_000_000));
 }

@@ -114,6 +114,11 @@ impl End {
     fn expect_deaths(self, workers: &[usize]) -> Self {
         let end = self.expect_code(4);
         assert_deaths(&end.errors, workers);
+        let lacks = match workers.len() {
+            1 => "a worker died: what it had counted is not in these figures".to_owned(),
+            deaths => format!("workers died {deaths} times: what they had counted is not in these figures"),
+        };
+        assert!(end.errors.contains(&lacks), "{}", end.errors);
         end
     }
 

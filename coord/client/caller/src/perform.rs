@@ -16,7 +16,7 @@ use ringstorm_control::machine::Machine as _;
 use ringstorm_control::time::{Moment, Now};
 use ringstorm_lifecycle::id::{check_name, name_is_taken};
 use ringstorm_nimbus::interface::{Refusal, Reply, Request, Submission};
-use ringstorm_records::nimbus::GetTopologySummaryByName;
+use ringstorm_records::nimbus::{GetNimbusConf, GetTopologySummaryByName};
 use ringstorm_records::payload::NimbusAddress;
 
 use crate::connection::{Connection, shown};
@@ -26,6 +26,12 @@ use crate::requests::{ask, message_bytes};
 
 /// After so long without an answer whoever submits is told so, and what may be the reason.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// The key of the longest call.
+const CALL_BYTES: &str = "nimbus.thrift.max_buffer_size";
+
+/// Whether nimbus takes a definition that is not longer than this is not asked: nobody sets less.
+const SHORT_BYTES: usize = 16 << 10;
 
 /// The status of a topology that was killed, as Storm names it.
 const KILLED: &str = "KILLED";
@@ -83,11 +89,15 @@ fn check(
 ) -> Result<(), ClientError> {
     let name = &submission.name;
     check_name(name).map_err(|refusal| ClientError::Refused(refusal.into()))?;
-    let (bytes, bytes_max) = (message_bytes(submission), settings.call_bytes_max);
+    let (bytes, mut bytes_max) = (message_bytes(submission), settings.call_bytes_max);
+    if bytes > SHORT_BYTES && bytes <= bytes_max {
+        // A nimbus that is sent more than it takes breaks the connection off, and that explains nothing.
+        bytes_max = bytes_max_of_nimbus(settings).unwrap_or(bytes_max);
+    }
     if bytes > bytes_max {
         return Err(ClientError::Refused(Refusal::InvalidTopology(format!(
             "the definition of {name} takes {bytes} bytes, and nimbus takes {bytes_max} at most; raise \
-             nimbus.thrift.max_buffer_size, for nimbus and for this client, or make the topology or its configuration \
+             {CALL_BYTES}, for nimbus and for this client, or make the topology or its configuration \
              smaller"
         ))));
     }
@@ -102,6 +112,14 @@ fn check(
         }
         _ => Ok(()),
     }
+}
+
+/// The longest call that nimbus takes by its own settings, if it says so at once.
+fn bytes_max_of_nimbus(settings: &ClientSettings) -> Option<usize> {
+    let once = ClientSettings { retry_times: 0, ..settings.clone() };
+    let text = read(&once, &GetNimbusConf {}).ok()?;
+    let conf: serde_json::Value = serde_json::from_str(&text).ok()?;
+    usize::try_from(conf.get(CALL_BYTES)?.as_u64()?).ok()
 }
 
 fn run(

@@ -70,19 +70,36 @@ impl Tree {
                 Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {}
                 done => return done.map(drop),
             }
-            let (mode, acl_of_node) = (CreateMode::Persistent, acl.clone());
-            let create = Write::Create { path: path.clone(), data: data.to_vec(), mode, acl: acl_of_node };
-            match self.write(leader, create).await {
+            match self.try_to_make(leader, path, data, acl).await? {
+                Made::Now => return Ok(()),
                 // Somebody was faster.
-                Err(Trouble::Failed { condition: Condition::NodeExists, .. }) => last = Condition::NodeExists,
-                Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {
-                    let parent = path.parent().ok_or_else(|| Trouble::failed(path, Condition::NoNode))?;
-                    self.make_folder(leader, &parent, acl).await?;
-                }
-                done => return done.map(drop),
+                Made::Before => last = Condition::NodeExists,
+                Made::OnlyAbove => {}
             }
         }
         Err(Trouble::failed(path, last))
+    }
+
+    /// Makes a persistent node, or those above it if they are not there.
+    async fn try_to_make(
+        &self,
+        leader: Option<&Leadership>,
+        path: &ZnodePath,
+        data: &[u8],
+        acl: &Acls,
+    ) -> Result<Made, Trouble> {
+        let (mode, acl_of_node) = (CreateMode::Persistent, acl.clone());
+        let create = Write::Create { path: path.clone(), data: data.to_vec(), mode, acl: acl_of_node };
+        match self.write(leader, create).await {
+            Ok(_) => Ok(Made::Now),
+            Err(Trouble::Failed { condition: Condition::NodeExists, .. }) => Ok(Made::Before),
+            Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {
+                let parent = path.parent().ok_or_else(|| Trouble::failed(path, Condition::NoNode))?;
+                self.make_folder(leader, &parent, acl).await?;
+                Ok(Made::OnlyAbove)
+            }
+            Err(trouble) => Err(trouble),
+        }
     }
 
     /// Makes a persistent node with a record, and those above it. One that is there stays as it is.
@@ -95,15 +112,9 @@ impl Tree {
     ) -> Result<(), Trouble> {
         let (path, data) = (self.path(node), payload::encode(record));
         for _ in 0..TRIES_MAX {
-            let (mode, acl_of_node) = (CreateMode::Persistent, acl.clone());
-            let create = Write::Create { path: path.clone(), data: data.clone(), mode, acl: acl_of_node };
-            match self.write(leader, create).await {
-                Err(Trouble::Failed { condition: Condition::NodeExists, .. }) => return Ok(()),
-                Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {
-                    let parent = path.parent().ok_or_else(|| Trouble::failed(&path, Condition::NoNode))?;
-                    self.make_folder(leader, &parent, acl).await?;
-                }
-                done => return done.map(drop),
+            match self.try_to_make(leader, &path, &data, acl).await? {
+                Made::Now | Made::Before => return Ok(()),
+                Made::OnlyAbove => {}
             }
         }
         Err(Trouble::failed(&path, Condition::NoNode))
@@ -154,6 +165,15 @@ impl Tree {
             Ok(())
         })
     }
+}
+
+/// What came of a try to make a node.
+enum Made {
+    Now,
+    /// It was there already.
+    Before,
+    /// Those above it were not there, and are now.
+    OnlyAbove,
 }
 
 /// The operation that does a write, in one transaction with a check that the leader leads.

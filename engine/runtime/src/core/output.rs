@@ -1,7 +1,8 @@
 //! What one task emits: its declared streams, their subscribers, and the counters of both.
 //!
-//! Invariants: a tuple leaves only on a declared stream whose layout it has; `emitted` counts emits, `transferred`
-//! copies. A refused emit is remembered and fails the call that made it, so that user code need not check each emit.
+//! Invariants: a tuple leaves only on a declared stream whose layout it has; `emitted` counts emits but for those that were
+//! refused, `transferred` copies, those that a refused emit had made before included. A refused emit is remembered and
+//! fails the call that made it, so that user code need not check each emit.
 //!
 //! Where emits are shown (`topology.debug`), a stream pretends to have a layout that no tuple has. Each emit then takes
 //! the way of those that are refused, and is shown there; where nothing is shown, nothing is asked.
@@ -72,6 +73,8 @@ pub(crate) struct TaskOutput {
     pub(crate) edges: EdgeGenerator,
     /// Why an emit of the running call was refused.
     pub(crate) refused: Option<String>,
+    /// Emits that were refused so far.
+    pub(crate) refused_count: u64,
     /// What user code reported and has yet to be handed on.
     pub(crate) reported: Reports,
     pub(crate) scratch: Vec<u8>,
@@ -359,6 +362,7 @@ impl TaskOutput {
         self.refuse(text);
     }
 
+    /// Refuses an emit that was counted and could not be sent, or not to everybody.
     #[cold]
     #[inline(never)]
     fn refuse_send<E: Emittable>(
@@ -370,9 +374,9 @@ impl TaskOutput {
         tracked: bool,
         tuple: &E,
     ) {
+        self.streams[stream_index].emitted -= 1;
         let OutputStream { id: stream, schema, .. } = &self.streams[stream_index];
         if let SendError::CycleFull { max_bytes } = error {
-            transfer.counters.refused += 1;
             transfer.counters.refused_unanchored += u64::from(!tracked);
             let component = &self.component;
             let text = || {
@@ -385,6 +389,7 @@ impl TaskOutput {
                 let text = text();
                 self.refuse(text);
             } else {
+                self.refused_count += 1;
                 self.reported.push(text);
             }
             return;
@@ -399,6 +404,7 @@ impl TaskOutput {
     /// Refuses an emit with a message id, of which more copies were made than can be told apart.
     #[cold]
     pub(crate) fn refuse_copies(&mut self, stream_index: usize, count: u32) {
+        self.streams[stream_index].emitted -= 1;
         self.refuse(format!(
             "component {} emitted a message to stream {} in {count} copies, of which a tree can have at most {}; have its \
              groupings choose fewer tasks, or emit it without a message id",
@@ -421,6 +427,7 @@ impl TaskOutput {
     }
 
     pub(crate) fn refuse(&mut self, text: String) {
+        self.refused_count += 1;
         self.refused.get_or_insert(text);
     }
 }

@@ -119,7 +119,7 @@ impl SpoutTask {
     ) -> Result<(), String> {
         let (gate_version, now_ns) = (transfer.gate_version, transfer.now_ns);
         // What has been replayed is counted after each call, whatever that said.
-        let replayed_before = self.replays.map(|_| emitted_count(&self.output));
+        let replayed_before = self.replays.map(|_| tried_count(&self.output));
         let until = *emitted + if replayed_before.is_some() { 1 } else { calls };
         let Self { spout, output, tracker, .. } = self;
         let mut collector = SpoutCollector { transfer, output, tracker, not_send: PhantomData };
@@ -140,7 +140,7 @@ impl SpoutTask {
             }
         };
         if let (Some(replays), Some(before)) = (&mut self.replays, replayed_before) {
-            *replays = replays.saturating_sub(emitted_count(&self.output) - before);
+            *replays = replays.saturating_sub(tried_count(&self.output) - before);
         }
         if let Some(refused) = self.output.refused.take() {
             self.output.reported.push(|| refused);
@@ -220,9 +220,9 @@ pub(super) fn deliver(task: &mut SpoutTask, stats: &mut SpoutStats, outcome: Out
     }
 }
 
-/// How often the task has emitted.
-fn emitted_count(output: &TaskOutput) -> u64 {
-    output.streams.iter().map(|stream| stream.emitted).sum()
+/// How often the task has emitted or tried to: a message whose emit was refused fails, and is asked for once more.
+fn tried_count(output: &TaskOutput) -> u64 {
+    output.refused_count + output.streams.iter().map(|stream| stream.emitted).sum::<u64>()
 }
 
 fn forget_times(tracker: &mut Tracker, root: RootId) {

@@ -137,8 +137,6 @@ pub(crate) struct TransferCounters {
     pub(crate) lost_away: u64,
     /// Un-anchored tuples that a full cycle refused.
     pub(crate) refused_unanchored: u64,
-    /// Tuples that a full cycle refused.
-    pub(crate) refused: u64,
 }
 
 /// Plain acks of roots in a row, at one position.

@@ -12,7 +12,7 @@ use super::ExecutorSnapshot;
 pub struct OutputCounts {
     /// The stream.
     pub stream: String,
-    /// Emits.
+    /// Emits, but for those that were refused.
     pub emitted: u64,
     /// Copies sent to subscribers.
     pub transferred: u64,

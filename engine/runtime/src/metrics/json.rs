@@ -9,7 +9,7 @@ impl TopologyMetrics {
     ///
     /// `components` holds one object for each component, in the order in which tuples flow, with its counts by window
     /// (`"600"`, `"10800"`, `"86400"`, `":all-time"`), its latencies in milliseconds, its `receive_queue` and its
-    /// `executors`.
+    /// `executors`. What workers had counted that died (`worker_deaths`) is in none of them.
     pub fn to_json(&self) -> Value {
         json!({
             "uptime_secs": self.uptime.as_secs_f64(),
@@ -24,6 +24,7 @@ impl TopologyMetrics {
             "ring_full_count": self.ring_full_count,
             "lost_unanchored": self.lost_unanchored,
             "lost_with_workers": self.lost_with_workers,
+            "worker_deaths": self.worker_deaths,
             "connections": self.connections.iter().map(ConnectionMetrics::to_json).collect::<Vec<_>>(),
         })
     }

@@ -26,6 +26,8 @@ pub struct TopologyMetrics {
     pub lost_unanchored: u64,
     /// Tuples that were on their way to a worker that died or was away for too long; those that are anchored were failed.
     pub lost_with_workers: u64,
+    /// Worker processes that died, as far as whoever made this knows: what they had counted is nowhere here.
+    pub worker_deaths: u64,
     /// Connections between workers.
     pub connections: Vec<ConnectionMetrics>,
 }
@@ -173,6 +175,7 @@ impl TopologyMetrics {
             ring_full_count: 0,
             lost_unanchored: 0,
             lost_with_workers: 0,
+            worker_deaths: 0,
             connections: ConnectionMetrics::of(cores.clone()),
         };
         for core in cores {

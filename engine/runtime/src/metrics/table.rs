@@ -228,6 +228,14 @@ impl TopologyMetrics {
             let lost = count_text(self.lost_with_workers);
             writeln!(formatter, "{lost} tuples were lost on their way to workers that died or were away")?;
         }
+        match self.worker_deaths {
+            0 => {}
+            1 => writeln!(formatter, "a worker died: what it had counted is not in these figures")?,
+            deaths => {
+                let deaths = count_text(deaths);
+                writeln!(formatter, "workers died {deaths} times: what they had counted is not in these figures")?;
+            }
+        }
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ use commanded::WorkerReport;
 use draining::Draining;
 use ordered::Then;
 use peers::Peers;
-use progress::Progress;
+use progress::{FIGURES_TIMEOUT, Progress};
 use speech::{Kind, Speech};
 use start::WorkerEnd;
 use superior::Instruction;
@@ -347,9 +347,27 @@ impl Agent {
         draining.is_over(told.elapsed(), reading).then_some(end)
     }
 
+    /// Says how many messages of the spouts here have failed: nobody adds that up for a worker without a leader.
+    fn tell_failures(&self) {
+        if self.speech.has_leader() {
+            return;
+        }
+        let spouts = self.cores.figures(FIGURES_TIMEOUT).into_iter().map(|figures| figures.counts.spout);
+        let (failed, timed_out) =
+            spouts.fold((0, 0), |(failed, timed_out), spout| (failed + spout.failed, timed_out + spout.timed_out));
+        if failed > 0 {
+            let text = format!(
+                "messages of the spouts here that failed: {failed}, {timed_out} of them by time-out; what their spouts did \
+                 not emit again is lost"
+            );
+            self.speech.tell(&FromWorker::Note { text });
+        }
+    }
+
     /// There is nothing to do here any more: what runs is closed in order, as far as that goes in a short time.
     fn end_alone(mut self, inbox: &Receiver<Input>) -> Result<WorkerEnd, StartError> {
         self.is_ending = true;
+        self.tell_failures();
         self.cores.tell_all(Order::Deactivate);
         self.cores.tell_all(Order::Stop { orderly: true });
         let until = Instant::now() + END_TIMEOUT;

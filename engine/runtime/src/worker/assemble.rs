@@ -332,6 +332,7 @@ impl CoreBuilder<'_> {
             streams,
             edges: EdgeGenerator::new(blueprint.edge_key, number, random.next()),
             refused: None,
+            refused_count: 0,
             reported: Reports::default(),
             scratch: Vec::new(),
             debug,

@@ -36,6 +36,8 @@ struct Shared {
     new: AtomicU64,
     /// The bolt fails everything.
     fails: AtomicBool,
+    /// The spout emits to a stream that there is not.
+    is_refused: AtomicBool,
     /// The bolt does not return from its next call until this is over.
     holds: Mutex<Option<Duration>>,
 }
@@ -54,7 +56,8 @@ impl Spout for Numbers {
         }
         let value = self.1.pop_front().unwrap_or_else(|| self.0.new.fetch_add(1, Ordering::SeqCst));
         self.0.emitted.fetch_add(1, Ordering::SeqCst);
-        collector.emit_with_id(MessageId(value), &Number { value });
+        let stream = if self.0.is_refused.load(Ordering::SeqCst) { "ghost" } else { "default" };
+        collector.emit_to(stream, Some(MessageId(value)), &Number { value });
         Ok(Next::Until(Instant::now() + Duration::from_millis(1)))
     }
 
@@ -225,6 +228,28 @@ fn while_a_topology_ends_spouts_are_asked_for_what_fails_and_nothing_else() {
     assert_eq!(running.emitted(), rests_at);
     running.order(WorkerOrder::End { drain: None });
     assert_eq!(running.end().unwrap(), WorkerEnd::Unassigned);
+}
+
+/// What is refused then fails once more, and is asked for once more: not twice, which would let in what is new.
+#[test]
+fn while_a_topology_ends_a_refused_emit_lets_nothing_new_in() {
+    let running = Running::start(1);
+    running.shared.fails.store(true, Ordering::SeqCst);
+    running.order(WorkerOrder::SetActive(true));
+    running.wait_for_emits();
+    running.order(WorkerOrder::Drain { limit: LIMIT });
+    std::thread::sleep(Duration::from_millis(200));
+    let new = running.shared.new.load(Ordering::SeqCst);
+    running.shared.is_refused.store(true, Ordering::SeqCst);
+    running.wait_for_emits();
+    running.shared.is_refused.store(false, Ordering::SeqCst);
+    running.shared.fails.store(false, Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(300));
+    let done_at = running.emitted();
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!((running.emitted(), running.shared.new.load(Ordering::SeqCst)), (done_at, new));
+    running.order(WorkerOrder::End { drain: Some(LIMIT) });
+    assert_eq!(running.end().unwrap(), WorkerEnd::Stopped { pending: 0, in_flight: 0 });
 }
 
 #[test]

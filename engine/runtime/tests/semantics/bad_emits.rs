@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ringstorm_runtime::{Bolt, Declarer, Next, Result, Spout, SpoutCollector, TopologyBuilder, TopologyContext};
+use ringstorm_runtime::{
+    Bolt, Declarer, Next, Result, RunReport, Spout, SpoutCollector, TopologyBuilder, TopologyContext,
+};
 use ringstorm_tuple::{Tuple, Value, values};
 use ringstorm_types::{MessageId, TaskId};
 
@@ -12,6 +14,13 @@ use crate::harness::*;
 #[tuple(crate = ringstorm_tuple)]
 struct Other {
     other: f64,
+}
+
+/// What a component has emitted, by its own count.
+fn emitted_by(report: &RunReport, component: &str) -> u64 {
+    let executors = report.snapshots.iter().flat_map(|core| &core.executors);
+    let outputs = executors.filter(|executor| executor.component == component).flat_map(|executor| &executor.outputs);
+    outputs.map(|output| output.emitted).sum()
 }
 
 /// Runs one number through a bolt that emits badly on 5, and returns the error.
@@ -31,6 +40,7 @@ fn one_bad_emit<B: Bolt>(bolt: impl Fn() -> B + Send + Sync + 'static) -> String
         assert_eq!(fate.fails.len(), usize::from(*id == 5), "message {id}: {fate:?}");
     }
     assert_eq!(error_count(&report), 1, "{:?}", report.errors);
+    assert_eq!(emitted_by(&report, "bad"), 0, "what was refused is not counted");
     let texts = errors_of(&report, "bad");
     let text = texts[0].to_owned();
     assert!(text.contains("bad") && !text.contains("rebuilt"), "{text}");
@@ -199,7 +209,7 @@ fn a_spout_hears_a_fail_for_each_bad_emit_with_an_id() {
         for (id, fate) in journal.fates() {
             assert_eq!(fate.acks, u32::from(id >= 6), "message {id}: {fate:?}");
         }
-        assert_eq!(rows.len(), 4);
+        assert_eq!((rows.len(), emitted_by(&report, "bad")), (4, 4));
         assert_eq!(errors_of(&report, "bad").len(), 12, "{:#?}", report.errors);
     }
 }

@@ -6,9 +6,9 @@ use ringstorm_caller::refusals::answer;
 use ringstorm_nimbus::interface::{Refusal, SUBMISSION_TOKEN};
 use ringstorm_records::nimbus::{
     Activate, BeginBlobDownload, BeginFileUpload, Deactivate, DownloadBlobChunk, FinishFileUpload, GetLeader,
-    GetTopologyConf, GetTopologySummaries, GetTopologySummaryByName, IsTopologyNameAllowed, KillTopologyWithOpts,
-    NimbusCall, NimbusException, Rebalance, SendSupervisorWorkerHeartbeat, SendSupervisorWorkerHeartbeats,
-    SubmitTopology, SubmitTopologyWithOpts, UploadChunk, reply,
+    GetNimbusConf, GetTopologyConf, GetTopologySummaries, GetTopologySummaryByName, IsTopologyNameAllowed,
+    KillTopologyWithOpts, NimbusCall, NimbusException, Rebalance, SendSupervisorWorkerHeartbeat,
+    SendSupervisorWorkerHeartbeats, SubmitTopology, SubmitTopologyWithOpts, UploadChunk, reply,
 };
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{
@@ -42,6 +42,8 @@ pub(crate) struct Model {
     pub(crate) hides_size: bool,
     pub(crate) sessions: BTreeMap<String, (String, usize)>,
     pub(crate) submissions: usize,
+    /// The longest call that it says that it takes, if it says so.
+    pub(crate) call_bytes_max: Option<usize>,
 }
 
 impl Model {
@@ -57,6 +59,10 @@ impl Model {
             NimbusCall::IsTopologyNameAllowed(call) => {
                 let is_free = !self.topologies.contains_key(&call.name.unwrap());
                 answer::<IsTopologyNameAllowed>(sequence, Ok(is_free))
+            }
+            NimbusCall::GetNimbusConf(_) => {
+                let conf = serde_json::json!({ "nimbus.thrift.max_buffer_size": self.call_bytes_max });
+                answer::<GetNimbusConf>(sequence, Ok(conf.to_string()))
             }
             NimbusCall::BeginFileUpload(_) => {
                 let location = format!("inbox/stormjar-{}.jar", self.uploads.len());

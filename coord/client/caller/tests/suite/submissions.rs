@@ -130,7 +130,7 @@ fn a_name_that_is_taken_or_not_allowed_and_a_file_that_is_none_cost_no_upload() 
 fn a_definition_that_nimbus_would_not_take_is_refused_with_size_limit_and_setting() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = file(folder.path());
-    let server = good(Model::default());
+    let server = good(Model { call_bytes_max: Some(3 << 20), ..Model::default() });
     let Request::Submit(mut large) = submission("words", PLAIN) else { unreachable!("it is a submission") };
     large.conf = format!(r#"{{"words": "{}"}}"#, "x".repeat(2_000_000));
     let refused = submit(&server, Request::Submit(large.clone()), &path).unwrap_err().to_string();
@@ -138,8 +138,20 @@ fn a_definition_that_nimbus_would_not_take_is_refused_with_size_limit_and_settin
         assert!(refused.contains(words), "{refused}");
     }
     let settings = ClientSettings { call_bytes_max: 4 << 20, ..settings(vec![server.address()]) };
-    let result = perform(&settings, Request::Submit(large), Some(&path), &mut |_| {});
+    let result = perform(&settings, Request::Submit(large.clone()), Some(&path), &mut |_| {});
     assert_eq!(result, submitted("words-1-1795972824"), "the setting counts");
+    // Nimbus does not say what it takes, or it says that it takes less than the client thinks.
+    let mute = good(Model::default());
+    let settings = ClientSettings { seeds: vec![mute.address()], ..settings };
+    let result = perform(&settings, Request::Submit(large.clone()), Some(&path), &mut |_| {});
+    assert_eq!(result, submitted("words-1-1795972824"));
+    let small = good(Model { call_bytes_max: Some(1_500_000), ..Model::default() });
+    let settings = ClientSettings { seeds: vec![small.address()], ..settings };
+    let refused = perform(&settings, Request::Submit(large), Some(&path), &mut |_| {}).unwrap_err().to_string();
+    for words in ["takes 200", "1500000", "nimbus.thrift.max_buffer_size, for nimbus"] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert_eq!(small.methods(), ["getLeader", "getNimbusConf"], "nothing of it was sent");
 }
 
 #[test]

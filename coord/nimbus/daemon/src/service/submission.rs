@@ -24,7 +24,10 @@ use crate::random::random_secret;
 impl Service {
     /// Submits a topology.
     pub(super) async fn submit(&self, call: SubmitTopologyWithOpts) -> Result<(), Failure> {
-        let name = needed::<SubmitTopologyWithOpts, _>(call.name.clone(), "name")?;
+        let Some(name) = call.name.clone() else {
+            self.check_that_it_leads().await?;
+            return Err(Refusal::from(lifecycle::id::name_is_null()).into());
+        };
         match self.check_submission(&name, call).await {
             Ok(submission) => self.done(Request::Submit(Box::new(submission))).await,
             Err(failure) => Err(self.rather(name, failure).await),

@@ -7,6 +7,29 @@ use serde_json::json;
 
 use crate::world::{WORDS, World, is_running};
 
+/// The worker in the first slot was killed, and another one has taken its place; in the second slot is one that is fine.
+struct Stopped {
+    world: World,
+    /// The process that is fine.
+    neighbour: u32,
+    /// Why the other one was killed.
+    why: String,
+}
+
+fn stopped_beside_one_that_is_fine(manner: &str, settings: &serde_json::Value) -> Option<Stopped> {
+    let world = World::start(&[(WORDS, manner), ("fine-2-1", "is fine")], settings)?;
+    let ports = &world.ports;
+    world.assign("fine-2-1", 1, &[(ports[1], &[1])]);
+    world.assign(WORDS, 1, &[(ports[0], &[1])]);
+    let neighbour = world.process(ports[1], 1);
+    let first = world.process(ports[0], 1);
+    world.process(ports[0], 2);
+    assert!(!is_running(first));
+    let (how, why) = world.ended(ports[0])[0].clone();
+    assert!(how.contains("signal 9"), "{how}: {why}");
+    Some(Stopped { world, neighbour, why })
+}
+
 #[test]
 fn a_worker_that_leaks_memory_is_stopped_and_named_and_its_neighbour_goes_on() {
     let settings = json!({
@@ -17,17 +40,9 @@ fn a_worker_that_leaks_memory_is_stopped_and_named_and_its_neighbour_goes_on() {
         "storm.supervisor.low.memory.threshold.mb": 0,
         "storm.supervisor.medium.memory.threshold.mb": 0,
     });
-    let manners = [(WORDS, "leaks"), ("fine-2-1", "is fine")];
-    let Some(world) = World::start(&manners, &settings) else { return };
+    let Some(Stopped { world, neighbour, why }) = stopped_beside_one_that_is_fine("leaks", &settings) else { return };
     let ports = &world.ports;
-    world.assign("fine-2-1", 1, &[(ports[1], &[1])]);
-    world.assign(WORDS, 1, &[(ports[0], &[1])]);
-    let neighbour = world.process(ports[1], 1);
-    let first = world.process(ports[0], 1);
-    world.process(ports[0], 2);
-    assert!(!is_running(first));
-    let (how, why) = world.ended(ports[0])[0].clone();
-    assert!(how.contains("signal 9") && why.contains("its limit is 100 MiB"), "{how}: {why}");
+    assert!(why.contains("its limit is 100 MiB"), "{why}");
     let used: u64 = why.split_whitespace().nth(4).unwrap().parse().unwrap();
     assert!((100..1000).contains(&used), "{why}");
     world.eventually("it is told of", || {
@@ -39,17 +54,11 @@ fn a_worker_that_leaks_memory_is_stopped_and_named_and_its_neighbour_goes_on() {
 
 #[test]
 fn a_worker_that_fills_its_folder_is_stopped_and_named_and_its_neighbour_goes_on() {
-    let manners = [(WORDS, "fills its folder"), ("fine-2-1", "is fine")];
-    let Some(world) = World::start(&manners, &json!({ "ringstorm.worker.disk.mb": 64 })) else { return };
+    let settings = json!({ "ringstorm.worker.disk.mb": 64 });
+    let stopped = stopped_beside_one_that_is_fine("fills its folder", &settings);
+    let Some(Stopped { world, neighbour, why }) = stopped else { return };
     let ports = &world.ports;
-    world.assign("fine-2-1", 1, &[(ports[1], &[1])]);
-    world.assign(WORDS, 1, &[(ports[0], &[1])]);
-    let neighbour = world.process(ports[1], 1);
-    let first = world.process(ports[0], 1);
-    world.process(ports[0], 2);
-    assert!(!is_running(first));
-    let (how, why) = world.ended(ports[0])[0].clone();
-    assert!(how.contains("signal 9") && why.contains("disk limit") && why.contains("its limit is 64 MiB"), "{why}");
+    assert!(why.contains("disk limit") && why.contains("its limit is 64 MiB"), "{why}");
     world.eventually("it is told of", || {
         world.errors(WORDS, "lines").iter().any(|error| error.contains("ringstorm.worker.disk.mb")).then_some(())
     });

@@ -16,7 +16,7 @@ use crate::worker::members::{LocalCores, Members};
 /// Between two looks at the turns of cores.
 const PERIOD: Duration = Duration::from_secs(1);
 /// How long cores may take to hand in what they have counted.
-const FIGURES_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const FIGURES_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What is known of one core.
 #[derive(Debug)]
