@@ -121,7 +121,7 @@ fn output_words(stream: &str, output: &Output) -> String {
 }
 
 fn field_names(fields: &[String]) -> String {
-    fields.iter().map(|field| one_line(field)).collect::<Vec<_>>().join(", ")
+    fields.iter().map(one_line).collect::<Vec<_>>().join(", ")
 }
 
 fn counted(count: usize, noun: &str) -> String {
