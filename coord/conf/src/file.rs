@@ -3,37 +3,45 @@
 //! Invariants: neither a pipe nor a device that stands where a file was meant holds anybody up, and no more is read than what
 //! is wanted and a byte. Threading: whoever reads. Errors: those of the system, for whoever named the file.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Reads a regular file, but of one that is too large no more than `bytes_max` and one byte, which is for the caller to
-/// notice.
+/// Opens a regular file to read it.
 ///
 /// # Errors
-/// It is not there, it is no regular file, it may not be read, or it is not UTF-8. See [`is_wrong_path`].
-pub fn read_regular(path: &Path, bytes_max: usize) -> io::Result<String> {
+/// It is not there, it is no regular file, or it may not be read. See [`is_wrong_path`].
+pub fn open_regular(path: &Path) -> io::Result<File> {
     // The open of a pipe waits for whoever writes, unless it is asked not to.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let kind = file.metadata()?.file_type();
-    if !kind.is_file() {
-        let what = match () {
-            () if kind.is_dir() => "a folder",
-            () if kind.is_fifo() => "a pipe",
-            () => "a device",
-        };
-        return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")));
+    if kind.is_file() {
+        return Ok(file);
     }
+    let what = match () {
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a pipe",
+        () => "a device",
+    };
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
+}
+
+/// Reads a regular file, but of one that is too large no more than `bytes_max` and one byte, which is for the caller to
+/// notice.
+///
+/// # Errors
+/// Those of [`open_regular`], or it is not UTF-8.
+pub fn read_regular(path: &Path, bytes_max: usize) -> io::Result<String> {
     let mut text = String::new();
-    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    open_regular(path)?.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Whether the path is to blame for an error of [`read_regular`], and not what lies there.
+/// Whether the path is to blame for an error of [`open_regular`] or [`read_regular`], and not what lies there.
 pub fn is_wrong_path(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput)
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringstorm_conf::Conf;
+use ringstorm_conf::file::open_regular;
 use serde_json::json;
 
 use crate::command_line::Logs;
@@ -207,7 +208,7 @@ impl Shown {
 }
 
 fn open(path: &Path) -> io::Result<Followed> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let inode = file.metadata()?.ino();
     Ok(Followed { file, inode, offset: 0 })
 }

@@ -197,7 +197,10 @@ impl Plan {
             text.push_str(&format!("{}: {value}\n", Value::from(key.as_str())));
         }
         let path = self.conf_file(name);
-        fs::write(&path, text).map_err(|error| Failure::new(format!("{} cannot be written: {error}", path.display())))
+        // Beside it first: it is whole for whoever reads meanwhile, and a pipe in its place holds nobody up.
+        let new = path.with_extension("yaml.new");
+        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
+        written.map_err(|error| Failure::new(format!("{} cannot be written: {error}", path.display())))
     }
 }
 

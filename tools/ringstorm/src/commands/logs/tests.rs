@@ -67,3 +67,15 @@ fn what_is_written_later_is_shown_once_also_in_a_rotated_file_and_by_a_new_worke
     assert!(shown.look().ends_with("6701/worker.log <==\nfive\n"));
     assert_eq!(shown.look(), "");
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_log_holds_nobody_up() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let folder = Folder::new();
+    folder.append("6700/worker.log", "one\n");
+    folder.append("6701/other", "");
+    mknodat(CWD, folder.0.path().join("6701/worker.log"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let mut shown = folder.shown(None);
+    assert!(shown.begin(10).ends_with("6700/worker.log <==\none\n"));
+    assert_eq!(shown.look(), "");
+}
