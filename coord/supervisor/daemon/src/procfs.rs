@@ -6,11 +6,21 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
 
 use rustix::process::Pid;
 
 /// The most that is read of a file, in bytes: an environment may be large, and is not worth more.
 const READ_MAX: u64 = 4 << 20;
+
+/// What is read of an environment at first, in bytes: most are smaller.
+const READ_AT_ONCE: usize = 16 << 10;
+
+/// How often a process in the middle of `exec` is looked at again, and after which pause: until it has an environment it
+/// cannot be told from one that never had any. It takes microseconds, unless the host or its disk is held up.
+const EXEC_LOOKS: u32 = 200;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// What `/proc/<pid>/stat` says (proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +33,8 @@ pub(crate) struct Stat {
     pub(crate) started: u64,
     /// Its resident memory, in pages. The kernel counts it with a small error.
     pub(crate) resident_pages: u64,
+    /// Whether it was started without any variable. One in the middle of `exec` has no environment yet, not an empty one.
+    is_bare: bool,
 }
 
 impl Stat {
@@ -41,6 +53,9 @@ impl Stat {
             group: fields.get(2)?.parse().ok()?,
             started: number(19)?,
             resident_pages: number(21)?,
+            // Threads of the kernel and processes that are over have no memory. Where the code ends is known only after
+            // `exec` has laid out the environment (create_elf_tables and load_elf_binary of Linux).
+            is_bare: number(20)? == 0 || number(24).is_some_and(|end| end > 0) && number(47) == number(48),
         })
     }
 
@@ -62,9 +77,34 @@ fn pid_of(text: &str) -> Option<Pid> {
 
 /// What a process was started with as the value of a variable; `None` if it has none, or it cannot be read.
 pub(crate) fn variable(pid: Pid, name: &str) -> Option<Vec<u8>> {
-    let bytes = read(&format!("{}/environ", pid.as_raw_nonzero()))?;
+    let bytes = environment(pid)?;
     let value = |setting: &[u8]| setting.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
     bytes.split(|byte| *byte == 0).find_map(value)
+}
+
+fn environment(pid: Pid) -> Option<Vec<u8>> {
+    let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
+    for _ in 0..EXEC_LOOKS {
+        let bytes = read_at_once(&File::open(&path).ok()?)?;
+        if !bytes.is_empty() || Stat::of(pid)?.is_bare {
+            return Some(bytes);
+        }
+        std::thread::sleep(EXEC_PAUSE);
+    }
+    None
+}
+
+/// What a file of `/proc` holds, by one call: what comes by several breaks off where the process calls `exec` in between.
+fn read_at_once(file: &File) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; READ_AT_ONCE];
+    loop {
+        let count = file.read_at(&mut bytes, 0).ok()?;
+        if count < bytes.len() || count >= READ_MAX as usize {
+            bytes.truncate(count);
+            return Some(bytes);
+        }
+        bytes.resize(bytes.len() * 4, 0);
+    }
 }
 
 /// The children of a process, and theirs: those that it did not give away.
@@ -121,8 +161,17 @@ mod tests {
 
     #[test]
     fn a_stat_is_read_whatever_the_name_is() {
-        let text = "12 (a) S b) R 1 11 11 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 777 1000 42 18446744073709551615 1";
-        assert_eq!(Stat::parse(text), Some(Stat { state: 'R', group: 11, started: 777, resident_pages: 42 }));
+        let text = |memory: &str, code: &str, environment: &str| {
+            let (before, between) =
+                ("12 (a) S b) R 1 11 11 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 777", " 0".repeat(22));
+            Stat::parse(&format!("{before} {memory} 42 18446744073709551615 {code}{between} {environment} 0"))
+        };
+        let stat = Stat { state: 'R', group: 11, started: 777, resident_pages: 42, is_bare: false };
+        assert_eq!(text("1000", "1 2", "8 9"), Some(stat));
+        let is_bare = |memory, code, environment| text(memory, code, environment).unwrap().is_bare;
+        assert!(is_bare("1000", "1 2", "8 8"));
+        // In the middle of exec, before and while the environment is laid out; a thread of the kernel.
+        assert!(!is_bare("1000", "0 0", "0 0") && !is_bare("1000", "0 0", "8 8") && is_bare("0", "0 0", "0 0"));
         for bad in ["", "12 (a", "12 (a) R", "12 (a) R 1 x"] {
             assert_eq!(Stat::parse(bad), None, "{bad}");
         }
@@ -144,7 +193,24 @@ mod tests {
         assert!(proportional_bytes(own).unwrap() > 1 << 16);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(Stat::of(pid), None);
+        assert_eq!((Stat::of(pid), variable(pid, "RINGSTORM_TEST_MARK")), (None, None));
         assert!(available_bytes().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn a_process_that_becomes_another_one_never_seems_to_be_without_its_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("again");
+        std::fs::write(&script, "exec sh \"$0\"\n").unwrap();
+        let large = "x".repeat(2 * READ_AT_ONCE);
+        let mut child =
+            Command::new("sh").arg(&script).env("LARGE", &large).env("RINGSTORM_TEST_MARK", "a").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        while variable(pid, "RINGSTORM_TEST_MARK").is_none() {}
+        for look in 0..20_000 {
+            assert_eq!(variable(pid, "RINGSTORM_TEST_MARK").as_deref(), Some(&b"a"[..]), "look {look}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
