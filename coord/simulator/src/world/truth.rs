@@ -178,7 +178,9 @@ impl World {
                     return Err(Violation::new("no two topologies have one name", message));
                 }
             }
-            if let Some(writer) = writer {
+            // One that comes killed was there, and could not be read.
+            let is_made = after.is_some_and(|base| state_of(Some(base)) != State::Killed);
+            if let Some(writer) = writer.filter(|_| is_made) {
                 return self.note_created(topology, writer);
             }
         }
