@@ -7,7 +7,7 @@ use ringstorm_tests::run::cpu_time;
 use ringstorm_tests::waiting::until;
 use rustix::process::Signal;
 
-use crate::harness::{Cluster, Shape, WorkerProcess};
+use crate::harness::{Cluster, NUMBERS, Shape, WorkerProcess};
 
 const PER_SECOND: f64 = 5000.0;
 const SOON: Duration = Duration::from_secs(60);
@@ -21,9 +21,14 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) fn start_or_skip(shape: &Shape) -> Option<Self> {
+        Self::of_build_or_skip(NUMBERS, shape)
+    }
+
+    /// The same, of another build of the topology.
+    pub(crate) fn of_build_or_skip(build: &str, shape: &Shape) -> Option<Self> {
         let cluster = Cluster::start_or_skip(shape)?;
         let source = Outside::start(&cluster.folder().join("source"), 100_000_000, PER_SECOND);
-        cluster.submit("numbers", &source, 3, &["topology.workers=3"]);
+        cluster.submit_built(build, "numbers", &source, 3, &["topology.workers=3"]);
         until("the first acks", SOON, || source.fates().acked > 5000);
         Some(Self { cluster, source })
     }

@@ -2,6 +2,9 @@
 //!
 //! What a later version says of itself its daemons say; what it writes that this one does not know is added to what they
 //! have written, by the test: fields of records in the tree, of the supervisor's local state, of nimbus's manifests.
+//!
+//! With [`OLDER`], as `cargo xtask upgrade` sets it, what runs first, and again at the end, is what was built of an older
+//! commit: its daemons, its topology.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,9 +25,20 @@ use crate::deaths::Load;
 use crate::harness::{Cluster, NUMBERS, RINGSTORM, RINGSTORM_NEXT, Shape};
 
 const SOON: Duration = Duration::from_secs(30);
+/// The variable that names the folder of an older build's executables.
+const OLDER: &str = "RINGSTORM_OLDER_BUILD";
 /// A number of four bytes, as Thrift has it in a record. No version has a field of this number.
 const LATER_FIELD: [u8; 7] = [8, 0x27, 0x0f, 0, 0, 0, 7];
 const LATER_FIELD_ID: i16 = 0x270f;
+
+/// An executable of the older build, if there is one.
+fn older(own: &str) -> Option<String> {
+    let folder = PathBuf::from(std::env::var_os(OLDER)?);
+    let path = folder.join(Path::new(own).file_name().expect("it is a file"));
+    assert!(path.is_file(), "{OLDER}: {} is not there", path.display());
+    eprintln!("an older build: {}", path.display());
+    Some(path.to_str().expect("a path of UTF-8").to_owned())
+}
 
 fn done(tree: &mut Control<ZooKeeperStore>, operation: Operation) -> Answer {
     let session = tree.opened(SOON).unwrap();
@@ -95,9 +109,17 @@ fn manifests(nimbus: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_daemons_become_another_version_and_the_older_one_again_and_no_worker_notices() {
-    let Some(mut load) = Load::start_or_skip(&Shape { nimbuses: 2, ..Shape::default() }) else { return };
+    let own = concat!("2.8.2-ringstorm.", env!("CARGO_PKG_VERSION"));
+    let (first, later, version_of_later) = match older(RINGSTORM) {
+        None => (RINGSTORM.to_owned(), RINGSTORM_NEXT, "2.8.2-ringstorm.9.9.9"),
+        Some(older) => (older, RINGSTORM, own),
+    };
+    let shape = Shape { nimbuses: 2, program: first.clone().into(), ..Shape::default() };
+    let build = older(NUMBERS).unwrap_or_else(|| NUMBERS.to_owned());
+    let Some(mut load) = Load::of_build_or_skip(&build, &shape) else { return };
     let workers = load.cluster.workers();
-    for (program, version) in [(RINGSTORM_NEXT, "2.8.2-ringstorm.9.9.9"), (RINGSTORM, "2.8.2-ringstorm.0.1.0")] {
+    let version_of_first = load.cluster.json(&["cluster"])["leader"]["version"].as_str().unwrap().to_owned();
+    for (program, version) in [(later, version_of_later), (&first, &version_of_first)] {
         for index in 0..2 {
             let cluster = &mut load.cluster;
             cluster.nimbuses[index].stop();
@@ -130,18 +152,23 @@ fn the_daemons_become_another_version_and_the_older_one_again_and_no_worker_noti
     }
 }
 
-#[test]
-fn a_worker_of_another_version_runs_under_these_daemons() {
-    let Some(cluster) = Cluster::start_or_skip(&Shape { supervisors: 1, ..Shape::default() }) else { return };
-    // The same program, which says that it was built with another Ringstorm.
+/// The same program, which says that it was built with another Ringstorm.
+fn of_another_version(folder: &Path) -> PathBuf {
     let mut bytes = std::fs::read(NUMBERS).unwrap();
     let said = |version: &str| format!("{}\n{version}\n", ringstorm_types::wire_format::WIRE_FORMAT);
     let (own, other) = (said(env!("CARGO_PKG_VERSION")), said("9.9.9"));
     let at = bytes.windows(own.len()).position(|bytes| bytes == own.as_bytes()).unwrap();
     bytes[at..at + own.len()].copy_from_slice(other.as_bytes());
-    let build = cluster.folder().join("numbers-of-another-version");
+    let build = folder.join("numbers-of-another-version");
     std::fs::copy(NUMBERS, &build).unwrap();
     std::fs::write(&build, bytes).unwrap();
+    build
+}
+
+#[test]
+fn a_worker_of_another_version_runs_under_these_daemons() {
+    let Some(cluster) = Cluster::start_or_skip(&Shape { supervisors: 1, ..Shape::default() }) else { return };
+    let build = older(NUMBERS).map_or_else(|| of_another_version(cluster.folder()), PathBuf::from);
     let source = Outside::start(&cluster.folder().join("source"), 1_000_000, 1000.0);
     cluster.submit_built(build.to_str().unwrap(), "numbers", &source, 1, &["topology.workers=2"]);
     until("acks", SOON, || source.fates().acked > 1000);

@@ -8,6 +8,9 @@ use crate::tidy::files::fuzz_folders;
 /// Time beyond the asked one, for building.
 const BUILD_TIME: Duration = Duration::from_secs(20 * 60);
 
+/// Time to build the whole project and what it needs, in optimised builds, on a machine that has other things to do.
+const WHOLE_BUILD_TIME: Duration = Duration::from_secs(90 * 60);
+
 /// Time for as many seeds as anybody runs at once.
 const SIMULATOR_TIME: Duration = Duration::from_secs(6 * 3600);
 
@@ -55,6 +58,39 @@ pub(crate) fn simulate(shell: &Shell, first: u64, seeds: u64, failures: u64) -> 
 /// The seed broke a law.
 pub(crate) fn simulate_one(shell: &Shell, seed: u64) -> Result<(), CommandError> {
     simulator(shell, &["one", &seed.to_string()])
+}
+
+/// Builds the executables of an older commit, and runs the tests of versions with them. The source of that commit lies in
+/// a worktree that goes at the end; what was built of it stays for the next time.
+///
+/// # Errors
+/// There is no such commit, it cannot be built, or its builds and those of this one do not get along.
+pub(crate) fn upgrade(shell: &Shell, from: &str) -> Result<(), CommandError> {
+    let folder = shell.root.join("target/upgrade");
+    let (tree, built) = (folder.join("tree").display().to_string(), folder.join("built").display().to_string());
+    // One that was left there by a run that was ended is of no use.
+    let remove = || shell.program("git", ["worktree", "remove", "--force", &tree]);
+    if std::path::Path::new(&tree).exists() {
+        remove().run()?;
+    }
+    shell.program("git", ["worktree", "add", "--detach", &tree, from]).run()?;
+    let manifest = format!("{tree}/Cargo.toml");
+    let arguments = ["build", "--locked", "--manifest-path", &manifest, "-p", "ringstorm-tests", "--bins"];
+    let build = shell.cargo(arguments).environment("CARGO_TARGET_DIR", &built).limit(WHOLE_BUILD_TIME).run();
+    remove().run()?;
+    build?;
+    let test = shell.cargo([
+        "test",
+        "--locked",
+        "-p",
+        "ringstorm-tests",
+        "--test",
+        "cluster",
+        "versions",
+        "--",
+        "--nocapture",
+    ]);
+    test.environment("RINGSTORM_OLDER_BUILD", format!("{built}/debug")).limit(WHOLE_BUILD_TIME).run()
 }
 
 fn simulator(shell: &Shell, arguments: &[&str]) -> Result<(), CommandError> {

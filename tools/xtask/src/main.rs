@@ -67,6 +67,12 @@ enum Task {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// The daemons and topologies of an older commit beside those of this one, under load
+    Upgrade {
+        /// The commit, as git names it; its executables are built in a folder of their own below `target`
+        #[arg(long, value_name = "COMMIT")]
+        from: String,
+    },
     /// Rings, doorbells and parking against the real kernel with random pauses, for a long time
     Stress {
         /// How long
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
         Task::Simulate { seeds, first, failures, seed: None } => {
             report::exit(long_run::simulate(&shell, first, seeds, failures))
         }
+        Task::Upgrade { from } => report::exit(long_run::upgrade(&shell, &from)),
         Task::Stress { seconds } => report::exit(long_run::stress(&shell, seconds)),
     }
 }
