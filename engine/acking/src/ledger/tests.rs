@@ -129,13 +129,15 @@ fn a_reset_may_come_before_the_init() {
 fn everything_leaves_within_three_rotations() {
     let mut acker = Acker::new();
     let idle_bytes = acker.ledger.memory_bytes();
-    for part in 0..500 {
+    // Under Miri as many would take an hour.
+    let parts = if cfg!(miri) { 5 } else { 500 };
+    for part in 0..parts {
         // One of each 400 is lost before the acker hears of it.
         acker.apply(AckMessage::InitRange { first: root(1 + part * 400), stride: 1, count: 399, positions: 1 });
         acker.apply(AckMessage::Fail { root: RootId::new(Lane(4), part), by: 1 });
     }
     for age in 0..3 {
-        assert_eq!(acker.ledger.open_count(), 200_000, "after {age} rotations");
+        assert_eq!(acker.ledger.open_count() as u64, 400 * parts, "after {age} rotations");
         acker.rotate();
     }
     assert_eq!(acker.ledger.open_count(), 0);
@@ -217,7 +219,7 @@ fn forgetting_leaves_nothing() {
 fn one_old_tree_costs_little() {
     let mut acker = Acker::new();
     acker.apply(AckMessage::Init { root: root(1), value: 5 });
-    for part in 0..2000 {
+    for part in 0..if cfg!(miri) { 20 } else { 2000 } {
         let first = root(2 + part * 1000);
         acker.apply(AckMessage::InitRange { first, stride: 1, count: 1000, positions: 1 });
         acker.apply(AckMessage::AckRange { first, stride: 1, count: 1000, position: 0 });
