@@ -1,10 +1,9 @@
 //! Addresses for tests to listen on.
 
-use std::net::TcpListener;
+use ringstorm_ensemble::free_ports;
 
-/// Different addresses of the loopback interface that nobody listens on now.
+/// Different addresses of the loopback interface that nobody listens on, and that no other test is given.
 pub fn free_addresses<const N: usize>() -> [String; N] {
-    // All at once, so that none is had twice.
-    let listeners: [TcpListener; N] = std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().to_string())
+    let mut ports = free_ports(N).into_iter();
+    std::array::from_fn(|_| format!("127.0.0.1:{}", ports.next().expect("there are as many")))
 }

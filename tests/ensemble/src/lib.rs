@@ -2,7 +2,8 @@
 //!
 //! [`Ensemble`] runs members as processes of the test's own, on free loopback ports, with everything in a temporary
 //! folder; nothing is installed and no root is needed. Members can be killed, paused, started again, and parted from each
-//! other. A [`Link`] stands between a client and a member, or several, and can be cut or made silent.
+//! other. A [`Link`] stands between a client and a member, or several, and can be cut or made silent. [`free_ports`] are
+//! for servers of all kinds.
 //!
 //! ZooKeeper is Debian's package `zookeeper`. Where it or Java is missing, [`Ensemble::start_or_skip`] says so and gives
 //! nothing; with `RINGSTORM_REQUIRE_ZOOKEEPER` set, as in `.ci/run`, that is a failure.
@@ -13,11 +14,13 @@
 mod between;
 mod link;
 mod member;
+mod ports;
 
 pub use link::Link;
+pub use ports::free_ports;
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -236,13 +239,6 @@ fn class_path() -> Result<String, String> {
         return Err(format!("{} is missing; install the package zookeeper", missing.display()));
     }
     Ok(jars.iter().map(|jar| jar.display().to_string()).collect::<Vec<_>>().join(":"))
-}
-
-/// Ports that nobody listens on. They are free when they are asked for; another program may still be faster.
-fn free_ports(count: usize) -> Vec<u16> {
-    let bound = (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-    let bound: Vec<_> = bound.collect::<Result<_, _>>().expect("there are free ports");
-    bound.iter().map(|listener| listener.local_addr().expect("it is bound").port()).collect()
 }
 
 fn member_settings(data: &Path, client_port: u16, servers: &str) -> String {

@@ -4,12 +4,12 @@
 //! processes end with it: daemons with [`Cluster`], workers with the group that their supervisor made for them.
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use ringstorm_ensemble::Ensemble;
+use ringstorm_ensemble::{Ensemble, free_ports};
 use ringstorm_store::control::Control;
 use ringstorm_tests::outside::Outside;
 use ringstorm_tests::proxy::Proxy;
@@ -383,11 +383,6 @@ fn common_settings(ensemble: &Ensemble, nimbus_ports: &[u16], more: &[String]) -
     let _ = writeln!(settings, "nimbus.seeds: [{}]", seeds.join(", "));
     more.iter().for_each(|line| settings.push_str(&format!("{line}\n")));
     settings
-}
-
-fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
 fn write(path: &Path, text: &str) {

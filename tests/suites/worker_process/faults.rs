@@ -3,13 +3,13 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use ringstorm_ensemble::Ensemble;
+use ringstorm_ensemble::{Ensemble, free_ports};
 use ringstorm_launch::{SlotTrouble, WorkerSays};
 use ringstorm_records::records::TopologyStatus;
 use ringstorm_tests::outside::Outside;
 use ringstorm_tests::waiting::until;
 
-use crate::host::{Host, free_ports};
+use crate::host::Host;
 use crate::life::Running;
 use crate::tree::{ByHand, LIMIT};
 
@@ -80,7 +80,7 @@ fn a_port_that_is_taken_is_told_and_ends_the_worker() {
 fn what_a_component_says_of_its_failure_is_in_the_tree_before_the_worker_ends() {
     let Some(ensemble) = Ensemble::start_or_skip(1) else { return };
     let (mut tree, host) = (ByHand::new(ensemble.addresses()), Host::new(ensemble.addresses()));
-    let [port] = free_ports();
+    let port = free_ports(1)[0];
     tree.status(TopologyStatus::Active, None);
     tree.assign(1, &[port]);
     let mut worker = host.start(port, 10, &host.path("nowhere"));
@@ -95,7 +95,7 @@ fn what_a_component_says_of_its_failure_is_in_the_tree_before_the_worker_ends() 
 fn a_worker_that_waits_for_zookeeper_can_be_ended() {
     let nobody = ["127.0.0.1:1".parse().unwrap()];
     let host = Host::new(&nobody);
-    let [port] = free_ports();
+    let port = free_ports(1)[0];
     let _source = Outside::start(&host.path("source"), 1, 1.0);
     let mut worker = host.start(port, 10, &host.path("source"));
     until("it to listen", LIMIT, || worker.log().contains("incarnation 10"));

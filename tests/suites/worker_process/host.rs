@@ -10,7 +10,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use ringstorm_launch::{Datagram, LAUNCH_FILE, Launch, WORKER_COMMAND, WorkerSays};
-use ringstorm_tests::addresses::free_addresses;
 use ringstorm_tests::waiting::end_of;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -32,12 +31,6 @@ pub(crate) struct Worker {
     log: PathBuf,
     pub(crate) port: u16,
     pub(crate) incarnation: u64,
-}
-
-/// Ports that nobody listens on now.
-pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let addresses: [String; N] = free_addresses();
-    addresses.map(|address| address.parse::<SocketAddr>().unwrap().port())
 }
 
 impl Host {

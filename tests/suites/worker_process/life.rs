@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringstorm_ensemble::Ensemble;
+use ringstorm_ensemble::{Ensemble, free_ports};
 use ringstorm_launch::WorkerSays;
 use ringstorm_records::records::{
     ExecutorInfo, ExecutorSpecificStats, KillOptions, RebalanceOptions, TopologyActionOptions, TopologyStatus,
@@ -11,7 +11,7 @@ use ringstorm_tests::outside::Outside;
 use ringstorm_tests::waiting::until;
 use rustix::process::Signal;
 
-use crate::host::{Host, Worker, free_ports};
+use crate::host::{Host, Worker};
 use crate::tree::{ByHand, LIMIT};
 
 /// Messages in a second.
@@ -32,7 +32,7 @@ impl Running {
         let mut tree = ByHand::new(ensemble.addresses());
         let host = Host::new(ensemble.addresses());
         let source = Outside::start(&host.path("source"), (seconds as f64 * PER_SECOND) as u64, PER_SECOND);
-        let ports = free_ports::<3>();
+        let ports: [u16; 3] = free_ports(3).try_into().unwrap();
         tree.status(TopologyStatus::Active, None);
         tree.assign(1, &ports[..2]);
         let workers = ports[..2].iter().map(|port| host.start(*port, 10, source.path())).collect();

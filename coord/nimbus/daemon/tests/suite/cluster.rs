@@ -2,7 +2,6 @@
 //!
 //! Threading: a daemon runs on a thread of its own. Errors: what does not come in time fails the test.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ringstorm_conf::Conf;
 use ringstorm_daemon::{Log, RotatedFile, Rotation};
-use ringstorm_ensemble::Ensemble;
+use ringstorm_ensemble::{Ensemble, free_ports};
 use ringstorm_nimbus_daemon::{DaemonSettings, NimbusDaemon, Stopper};
 use serde_json::{Value, json};
 
@@ -41,10 +40,6 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Cluster {
     /// `None` where ZooKeeper is not installed, which was said.
     pub(crate) fn start_or_skip() -> Option<Self> {
@@ -72,7 +67,7 @@ impl Cluster {
 
     /// Starts a nimbus in this process.
     pub(crate) fn nimbus(&self, name: &str) -> Running {
-        let port = free_port();
+        let port = free_ports(1)[0];
         Running::start(settings(&self.conf(name, port)), port)
     }
 }

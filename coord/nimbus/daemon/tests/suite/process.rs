@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use ringstorm_caller::CallFailure;
+use ringstorm_ensemble::free_ports;
 use ringstorm_nimbus_daemon::run;
 use ringstorm_records::nimbus::{BeginFileUpload, FinishFileUpload, GetTopologySummaries, UploadChunk};
 use ringstorm_records::thrift::Binary;
 
 use crate::client::{call, connect, done, download, executable, leads, submission, upload};
-use crate::cluster::{Cluster, eventually, free_port, settings};
+use crate::cluster::{Cluster, eventually, settings};
 
 /// Holds the configuration of the nimbus that the process is to be.
 const CONF: &str = "RINGSTORM_TEST_NIMBUS";
@@ -24,7 +25,7 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(cluster: &Cluster, name: &str) -> Self {
-        let port = free_port();
+        let port = free_ports(1)[0];
         let conf = cluster.conf(name, port).to_string();
         let log = cluster.folder.path().join(name).join("logs").join("nimbus.log");
         Self { child: spawn(&conf), port, log, conf }

@@ -5,7 +5,6 @@
 
 use std::fmt::Debug;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use ringstorm_ensemble::Ensemble;
+use ringstorm_ensemble::{Ensemble, free_ports};
 use ringstorm_launch::Datagram;
 use ringstorm_lifecycle::conf;
 use ringstorm_records::payload;
@@ -370,9 +369,4 @@ fn program_sha256() -> &'static str {
         let digest = Sha256::digest(fs::read(PROGRAMS).unwrap());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     })
-}
-
-fn free_ports(count: usize) -> Vec<u16> {
-    let bound: Vec<_> = (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
-    bound.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
