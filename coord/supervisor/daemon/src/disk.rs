@@ -34,11 +34,11 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()
 
 /// Writes a text whole, in place of what is there, and needs no room on the disk that it did not have before: what is
 /// written goes into a second file that is kept for that, and the two change places. The text is followed by line breaks up
-/// to the size of the file, which never shrinks. So a disk that somebody else has filled does no harm, as long as the file
-/// system overwrites in place, and the text does not grow much.
+/// to the size of the file, which never shrinks; the second file has that size from the first text on. So a disk that
+/// somebody else has filled does no harm, as long as the file system overwrites in place, and the text does not grow much.
 pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let spare = beside(path, ".spare");
-    let write = || {
+    let write = || -> io::Result<()> {
         let mut file = open_regular(OpenOptions::new().write(true).create(true).truncate(false).mode(mode), &spare)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let wanted = if text.len() <= length { length } else { (2 * text.len()).max(ROOM_BYTES) };
@@ -51,7 +51,13 @@ pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Resu
         } else {
             std::fs::rename(&spare, path)?;
         }
-        sync_folder_of(path)
+        sync_folder_of(path)?;
+        // Room for the next text, while there is some. Without it, the next text looks for room itself.
+        let has_room = std::fs::metadata(&spare).is_ok_and(|data| data.len() >= bytes.len() as u64);
+        if !has_room {
+            let _ = write_plain(&spare, &bytes, mode);
+        }
+        Ok(())
     };
     // Not every file system lets two files change places.
     write().or_else(|_| write_whole(path, text.as_bytes(), mode))
@@ -194,7 +200,6 @@ mod tests {
             files.map(|it| (it.ino(), it.len())).collect::<std::collections::BTreeSet<_>>()
         };
         write("first");
-        write("second");
         let before = files();
         assert_eq!(before.len(), 2);
         for text in ["third, longer", "4", ""] {
@@ -202,8 +207,12 @@ mod tests {
             assert_eq!(files(), before);
         }
         write(&"x".repeat(ROOM_BYTES + 1));
-        write("short again");
-        assert_eq!(files().len(), 2);
+        let grown = files();
+        assert!(grown.iter().all(|(_, bytes)| *bytes > 2 * ROOM_BYTES as u64), "{grown:?}");
+        for text in ["short again".to_owned(), "y".repeat(2 * ROOM_BYTES)] {
+            write(&text);
+            assert_eq!(files(), grown);
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The mark that a worker and everything it starts carry: its folder, as a variable of the environment.
 //!
 //! Processes that user code starts belong to the worker's group, unless they leave it. By the mark those are found, too,
-//! and also a worker whose supervisor died before it could write down what it had started. A process that replaces its
-//! environment escapes; it has to go to some length for that.
+//! and also a worker whose supervisor died before it could write down what it had started. A process that leaves the group
+//! and replaces its environment (`env -i setsid`) escapes.
 //!
 //! Threading: any thread. Errors: processes that cannot be looked at are of other users, and no worker's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,17 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use super::record::hold;
-use crate::procfs::{processes, variable};
+use crate::procfs::{Stat, processes, variable};
 
 /// The variable.
 pub(super) const FOLDER_VARIABLE: &str = "RINGSTORM_WORKER_FOLDER";
 
 /// How long processes that were killed may take to be gone. One that hangs in the kernel is not waited for any longer.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
+
+/// How many looks in a row may find nothing while other processes come and go, until that is believed: on a host that always
+/// starts something, nobody waits for a quiet moment.
+const RESTLESS_LOOKS_MAX: u32 = 50;
 
 /// Every process that carries a mark of a folder in this one, by that folder.
 pub(super) fn marked_in(workers: &Path) -> BTreeMap<PathBuf, Vec<Pid>> {
@@ -37,33 +41,54 @@ pub(super) fn marked_in(workers: &Path) -> BTreeMap<PathBuf, Vec<Pid>> {
 
 /// Kills every process that carries this mark, again until there is none; how many there were.
 ///
+/// One that starts another and ends at once may do so between two looks at it, so a look counts as one that finds nothing
+/// only if no process went away under it.
+///
 /// # Errors
 /// Some are still there after a while; how many.
 pub(super) fn sweep(folder: &Path) -> Result<usize, usize> {
     let deadline = Instant::now() + GONE_LIMIT;
-    let mut killed = 0;
+    let (mut killed, mut others, mut restless_looks) = (0, BTreeSet::new(), 0);
     loop {
-        let found: Vec<OwnedFd> = processes().filter_map(|pid| held(pid, folder)).collect();
-        if found.is_empty() {
+        let Look { held, is_restless } = kill_marked(folder, &mut others);
+        if held.is_empty() && (!is_restless || restless_looks >= RESTLESS_LOOKS_MAX) {
             return Ok(killed);
         }
         if Instant::now() >= deadline {
-            return Err(found.len());
+            return Err(held.len().max(1));
         }
-        killed = found.len().max(killed);
-        for pidfd in &found {
-            let _ = pidfd_send_signal(pidfd, Signal::KILL);
-        }
-        found.iter().for_each(|pidfd| wait_for_end(pidfd, deadline));
+        restless_looks = if held.is_empty() { restless_looks + 1 } else { 0 };
+        killed += held.len();
+        held.iter().for_each(|pidfd| wait_for_end(pidfd, deadline));
     }
 }
 
-/// The process, if it carries the mark.
-fn held(pid: Pid, folder: &Path) -> Option<OwnedFd> {
-    // Most processes do not, and are not held.
-    folder_of(pid).filter(|found| found == folder)?;
-    let (_, pidfd) = hold(pid, |_| folder_of(pid).is_some_and(|found| found == folder))?;
-    Some(pidfd)
+/// What came of one look at all processes.
+struct Look {
+    /// Those with the mark, which were killed.
+    held: Vec<OwnedFd>,
+    /// Whether a process that had not been looked at before was gone when its turn came.
+    is_restless: bool,
+}
+
+/// Kills what carries the mark, each as soon as it is seen. `others` are those without it, by this look and by earlier ones.
+fn kill_marked(folder: &Path, others: &mut BTreeSet<i32>) -> Look {
+    let mut look = Look { held: Vec::new(), is_restless: false };
+    for pid in processes() {
+        // Most processes do not have it, and are not held.
+        if folder_of(pid).is_some_and(|found| found == folder) {
+            match hold(pid, |_| folder_of(pid).is_some_and(|found| found == folder)) {
+                Some((_, pidfd)) => {
+                    let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+                    look.held.push(pidfd);
+                }
+                None => look.is_restless = true,
+            }
+        } else if others.insert(pid.as_raw_nonzero().get()) && Stat::of(pid).is_none_or(|stat| stat.is_over()) {
+            look.is_restless = true;
+        }
+    }
+    look
 }
 
 fn folder_of(pid: Pid) -> Option<PathBuf> {
@@ -106,5 +131,25 @@ mod tests {
         other.kill().unwrap();
         other.wait().unwrap();
         assert!(can_mark(&mark) && !can_mark(Path::new("workers")));
+    }
+
+    /// Eight of them, of which each starts the next one and ends: it lives for a millisecond.
+    #[test]
+    fn processes_that_are_always_new_ones_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (workers, mark) = (folder.path().join("workers"), folder.path().join("workers/6700-7"));
+        let script = folder.path().join("chain");
+        std::fs::write(&script, "[ -e \"$1\" ] && exit; setsid sh \"$0\" \"$1\" & exit 0\n").unwrap();
+        for round in 0..5 {
+            let stop = folder.path().join(format!("stop {round}"));
+            for _ in 0..8 {
+                let mut first = Command::new("sh").arg(&script).arg(&stop).env(FOLDER_VARIABLE, &mark).spawn().unwrap();
+                first.wait().unwrap();
+            }
+            let swept = sweep(&mark);
+            let is_left = (0..100).any(|_| !marked_in(&workers).is_empty());
+            std::fs::write(&stop, "").unwrap();
+            assert!(swept.is_ok_and(|count| count >= 1) && !is_left, "round {round}: {swept:?}");
+        }
     }
 }
