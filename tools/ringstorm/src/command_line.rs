@@ -132,7 +132,7 @@ pub(crate) enum Command {
     Local(Local),
     /// List topologies
     List,
-    /// Kill topologies: their spouts stop at once, and after a while everything of them ends
+    /// Kill topologies: their spouts take nothing new, and after a while everything of them ends
     Kill(Kill),
     /// Let the spouts of a topology emit again
     Activate(Name),

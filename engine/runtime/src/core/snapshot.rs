@@ -176,7 +176,7 @@ impl Core {
     fn why_idle(&self, why: WhyIdle) -> String {
         match why {
             WhyIdle::Running => String::new(),
-            WhyIdle::Inactive => "the topology is inactive".into(),
+            WhyIdle::Inactive => "nothing is asked of it: the topology is inactive, or the run ends".into(),
             WhyIdle::MaxPending => "topology.max.spout.pending is reached".into(),
             WhyIdle::HeldBy(task) => {
                 let component = self.sources.get(task as usize).and_then(|streams| streams.first());

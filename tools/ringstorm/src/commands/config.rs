@@ -2,7 +2,7 @@
 
 use ringstorm_conf::Conf;
 use ringstorm_records::nimbus::GetNimbusConf;
-use ringstorm_types::config::{Config, Origin, check_keys, is_secret, known_key};
+use ringstorm_types::config::{Config, ConfigError, Origin, check_keys, is_secret, known_key};
 use serde_json::{Map, Value, json};
 
 use crate::asking::ask;
@@ -60,9 +60,13 @@ fn unknown(key: &str) -> Failure {
         Ok(_) => format!(
             "{key} is not a key that is known, and nobody has set it; `ringstorm config show` shows those that are set"
         ),
-        Err(errors) => errors.to_string(),
+        Err(errors) => match errors.0.first() {
+            Some(ConfigError::Misspelled { known, .. }) => format!("{key:?} is not a key; did you mean {known:?}?"),
+            Some(ConfigError::Unknown { hint, .. }) => format!("{key:?} is not a key of Ringstorm; {hint}"),
+            _ => errors.to_string(),
+        },
     };
-    Failure::new(why)
+    Failure::usage(why)
 }
 
 /// `remoteconfvalue`: of the nimbus that leads, or of another one. Storm's command reads the file of the host instead.

@@ -32,6 +32,7 @@ pub(crate) fn nimbus(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
 /// `supervisor`.
 pub(crate) fn supervisor(conf: &Conf, version: &str) -> Result<ExitCode, Failure> {
     dev::end_with_parent();
+    is_no_folder_of_dev(conf, "")?;
     // The program that runs here, also after its file was replaced.
     let log_writer = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(LOG_WRITER)];
     let mut settings = DaemonSettings::of(conf, log_writer).map_err(|error| Failure::new(error.to_string()))?;
@@ -48,16 +49,7 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) ->
     };
     let own = conf.local_dir();
     let path = own.join(CONTROL_SOCKET);
-    let of_dev = supervisors_of_dev(&own);
-    if !of_dev.is_empty() {
-        let commands =
-            of_dev.iter().map(|conf| format!("\n  ringstorm --config {} supervisor {}", conf.display(), word.typed()));
-        return Err(Failure::new(format!(
-            "{} is the folder of `ringstorm dev`, which has several supervisors; say which one:{}",
-            own.display(),
-            commands.collect::<String>()
-        )));
-    }
+    is_no_folder_of_dev(conf, word.typed())?;
     let told = tell_service(&own, says, TAKEN_UP_WITHIN).map_err(|error| Failure::new(error.to_string()))?;
     let state = match told {
         Told::TakenUp => "taken up",
@@ -91,6 +83,22 @@ pub(crate) fn tell_supervisor(conf: &Conf, word: &SupervisorWord, json: bool) ->
         (OperatorSays::InService, _) => "the supervisor is in service\n",
     })?;
     Ok(Status::Done)
+}
+
+/// In the folder of `dev` no other supervisor is meant than one of its own: one more would offer slots that they have.
+fn is_no_folder_of_dev(conf: &Conf, word: &str) -> Result<(), Failure> {
+    let own = conf.local_dir();
+    let of_dev = supervisors_of_dev(&own);
+    if of_dev.is_empty() {
+        return Ok(());
+    }
+    let command =
+        |of: &PathBuf| format!("\n  ringstorm --config {} supervisor {word}", of.display()).trim_end().to_owned();
+    let commands: String = of_dev.iter().map(command).collect();
+    Err(Failure::new(format!(
+        "{} is the folder of `ringstorm dev`, which has several supervisors; say which one:{commands}",
+        own.display(),
+    )))
 }
 
 /// `log-writer FILE BYTES FILES`: writes standard input to a log file that is rotated.

@@ -169,7 +169,7 @@ fn errors_are_one_object_for_programs() {
         (&[], 2, "a command is missing"),
         (&["ui"], 2, "there is no web interface"),
         (&["list", "-c", "nonsense"], 2, "it holds no '='"),
-        (&["localconfvalue", "nimbus.seed"], 1, "did you mean \"nimbus.seeds\"?"),
+        (&["localconfvalue", "nimbus.seed"], 2, "did you mean \"nimbus.seeds\"?"),
         (&["logs", "words"], 1, "no worker has run on this host"),
         (&["supervisor", "out-of-service"], 1, "cannot be told"),
     ] {
