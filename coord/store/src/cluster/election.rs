@@ -180,6 +180,21 @@ impl Tree {
         Ok(self.leader_info().await?.map(|(info, _)| info.address))
     }
 
+    /// What is wrong with the node that says who leads, for the one that leads at `own`; `None` where it says just that.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn leader_info_fault(&self, own: &NimbusAddress) -> Result<Option<String>, Trouble> {
+        let Some((data, _)) = self.get(&self.path(&Node::LeaderInfo {}), false).await? else {
+            return Ok(Some("it is not there".into()));
+        };
+        Ok(match NimbusInfo::from_bytes(&data) {
+            Ok(info) if info.address == *own => None,
+            Ok(info) => Some(format!("it names {}", info.address)),
+            Err(why) => Some(format!("it cannot be read: {why}")),
+        })
+    }
+
     async fn leader_info(&self) -> Result<Option<(NimbusInfo, Stat)>, Trouble> {
         let info = self.get(&self.path(&Node::LeaderInfo {}), false).await?;
         Ok(info.and_then(|(data, stat)| Some((NimbusInfo::from_bytes(&data).ok()?, stat))))
