@@ -329,7 +329,7 @@ impl Nimbus {
 
     fn accept(&mut self, survey: Survey) {
         let Lead::Gaining(gaining) = &self.lead else { return };
-        let (number, leadership) = (gaining.term, gaining.leadership.clone());
+        let (number, since, leadership) = (gaining.term, gaining.since, gaining.leadership.clone());
         let lost = gaining.waits_for.clone();
         if !lost.is_empty() {
             self.note(format_args!(
@@ -342,6 +342,7 @@ impl Nimbus {
         let now = self.now.moment;
         self.lead = Lead::Leads(Box::new(Term {
             number,
+            since,
             leadership,
             submissions: Submissions::default(),
             acts: Acts::default(),
