@@ -1,5 +1,6 @@
 //! An answer, or why there is none.
 
+use ringstorm_lifecycle::CODE_IS_LOST;
 use ringstorm_records::nimbus::NimbusException;
 use ringstorm_records::records::{KeyNotFoundException, NotAliveException};
 use ringstorm_store::cluster::{Skipped, Trouble};
@@ -56,6 +57,9 @@ pub enum NoAnswer {
     /// The topology lives, and this nimbus does not hold its code or configuration.
     #[error("this nimbus does not hold the code of topology {0}; it fetches it from one that does, if there is one")]
     NoCode(String),
+    /// The topology lives, and no nimbus that does holds its code or configuration, as is known.
+    #[error("topology {0}: {CODE_IS_LOST}")]
+    CodeIsLost(String),
     /// The code or configuration of a topology cannot be used.
     #[error("the code or configuration of topology {topology} cannot be used: {why}")]
     BadCode {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringstorm_lifecycle::CODE_IS_LOST;
 use ringstorm_records::records::{Assignment, SupervisorInfo, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 
@@ -126,10 +127,7 @@ impl Holding {
 
     fn words(&self) -> String {
         match self {
-            Self::Known => {
-                "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again"
-                    .to_owned()
-            }
+            Self::Known => CODE_IS_LOST.to_owned(),
             Self::NotYet(secs) => format!(
                 "no nimbus has said yet that it holds its code; one came, or came back, {secs} s ago, so that this may \
                  change: look again in a minute before you do anything about it"

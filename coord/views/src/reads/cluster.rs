@@ -120,7 +120,7 @@ impl Read for GetSupervisorPageInfo {
         skipped.extend(topologies.skipped);
         let mut shown = Vec::new();
         for topology in topologies.value {
-            let definition = asking.definition(topology.id.as_str())?;
+            let definition = asking.definition(&topology.id).await?;
             let there = slots(placed(topology.assignment.as_ref()).filter(|executor| ids.contains(&executor.node)));
             let beats = gather::beats(tree, &topology.id, there).await?;
             skipped.extend(beats.skipped);

@@ -250,6 +250,22 @@ fn code_that_is_elsewhere_is_not_a_dead_topology() {
         }
     }
     assert_eq!(world.told(GetTopologySummaries {}, 2000)[0].storm_version, None);
+    // Nobody holds it: there is nobody to fetch it from.
+    let holder = BlobHolder { nimbus: NimbusAddress::new("host", 6627, 0).unwrap(), version: 1 };
+    let held = Node::BlobHolder { key: name(&format!("{ID}-stormcode.ser")), holder };
+    world.remove(&held);
+    for (method, answer) in (Every { world: &mut world, id: ID, name: "words", now_secs: NOW_SECS }).ask() {
+        let lost = NoAnswer::CodeIsLost(ID.to_owned());
+        assert!(answer.is_none_or(|answer| answer == lost || method == "getBlobReplication"), "{method}");
+    }
+    let words = world.ask(GetTopology { id: text(ID) }, 2000).unwrap_err().to_string();
+    assert!(words.contains("no nimbus that lives holds its code; bring back one that does, or kill it"), "{words}");
+    // One that came just now may say yet that it does.
+    world.put(&Node::Nimbus { name: name("back") }, &NimbusSummary::default());
+    assert_eq!(world.ask(GetTopology { id: text(ID) }, 5), Err(NoAnswer::NoCode(ID.to_owned())));
+    world.remove(&Node::Nimbus { name: name("back") });
+    let path = world.cluster.path(&held);
+    world.put_bytes(path.as_str(), &[]);
     world.here.definitions.insert(ID.to_owned(), Err("it is damaged".to_owned()));
     let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
     assert_eq!((listed.value.len(), &*listed.skipped[0].why), (1, "it is damaged"));
