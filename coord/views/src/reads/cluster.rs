@@ -92,7 +92,7 @@ impl Read for IsTopologyNameAllowed {
         let Some(name) = self.name.filter(|name| check_name(name).is_ok()) else { return Ok(Answer::whole(false)) };
         match gather::id_of(asking.fresh().await?, &name).await {
             // One that cannot be read may have that name.
-            Ok(_) | Err(NoAnswer::Unreadable(_)) => Ok(Answer::whole(false)),
+            Ok(_) | Err(NoAnswer::Damaged(_)) => Ok(Answer::whole(false)),
             Err(NoAnswer::NotAlive(_)) => Ok(Answer::whole(true)),
             Err(other) => Err(other),
         }

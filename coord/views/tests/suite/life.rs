@@ -168,7 +168,9 @@ fn a_base_that_cannot_be_read_is_named_and_not_taken_for_a_dead_topology() {
         world.ask(GetTopologyInfo { id: text(ID) }, 2000).err(),
         world.ask(GetTopologyInfoByName { name: text("words") }, 2000).err(),
     ] {
-        let Some(NoAnswer::Unreadable(skipped)) = result else { panic!("{result:?}") };
+        let words = result.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert!(words.contains("put back what it held, or kill the topology and submit it again"), "{words}");
+        let Some(NoAnswer::Damaged(skipped)) = result else { panic!("{result:?}") };
         assert_eq!(skipped.path.as_str(), "/storm/storms/words-1-1000");
     }
     // The name may be that topology's.
@@ -188,7 +190,7 @@ fn a_damaged_assignment_or_beat_does_not_pass_for_a_topology_that_does_not_run()
     assert_eq!(info.skipped[0].path.as_str(), "/storm/workerbeats/words-1-1000/supervisor-6700");
     world.put_bytes(&format!("/storm/assignments/{ID}"), b"damaged");
     let page = GetTopologyPageInfo { id: text(ID), window: None, is_include_sys: None };
-    let Err(NoAnswer::Unreadable(skipped)) = world.ask(page, 2000) else { panic!() };
+    let Err(NoAnswer::Damaged(skipped)) = world.ask(page, 2000) else { panic!() };
     assert_eq!(skipped.path.as_str(), "/storm/assignments/words-1-1000");
     let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
     assert_eq!(listed.skipped.len(), 1);
