@@ -33,6 +33,9 @@ fn a_topology_lives_only_when_two_hold_its_code_while_two_live() {
     // The other one does not hear of it.
     world.store(1 - leader).hold_watches(true);
     let id = world.ask(leader, submit("words", "t"));
+    // One that fetches it right now has nothing to say.
+    world.run_secs(4);
+    assert!(!world.notes.iter().any(|note| note.contains("nimbuses hold its code")), "{:#?}", world.notes);
     world.run_secs(20);
     assert!(world.bases().is_empty() && !world.replies.contains_key(&id));
     let waits = "waits for 60 s at most, since 1 of 2 nimbuses hold its code; ";
