@@ -16,7 +16,7 @@ use ringstorm_records::records::{
     Assignment, ClusterWorkerHeartbeat, ErrorInfo, NimbusSummary, StormBase, SupervisorInfo,
 };
 use ringstorm_records::znode::{ComponentName, LastError, Node, NodeName, Slot};
-use ringstorm_store::cluster::{Listing, Reading, Skipped, Tree};
+use ringstorm_store::cluster::{First, Listing, Reading, Skipped, Tree};
 
 use crate::answer::{Answer, NoAnswer};
 
@@ -53,6 +53,8 @@ pub struct Nimbuses {
     pub leader: Option<NimbusAddress>,
     /// Who is first in the queue and does not lead yet.
     pub gaining: Option<NimbusAddress>,
+    /// Whose process has ended and is first in the queue all the same, until its session ends.
+    pub ended: Option<NimbusAddress>,
 }
 
 /// The nimbuses.
@@ -63,13 +65,17 @@ pub async fn nimbuses(tree: &Tree) -> Result<Gathered<Nimbuses>, NoAnswer> {
     let Listing { found, mut skipped } = tree.nimbuses(false).await?;
     let queue = tree.queue().await?;
     skipped.extend(queue.skipped);
-    let (mut leader, mut gaining) = (None, None);
+    let living = found.into_iter().map(|(_, summary)| summary).collect();
+    let mut value = Nimbuses { living, ..Nimbuses::default() };
     if let Some((candidate, address)) = queue.found.into_iter().next() {
-        let of = if tree.is_leading(&candidate, &address).await? { &mut leader } else { &mut gaining };
+        let of = match tree.first_does(&candidate, &address).await? {
+            First::Leads => &mut value.leader,
+            First::Waits => &mut value.gaining,
+            First::HasEnded => &mut value.ended,
+        };
         *of = Some(address);
     }
-    let living = found.into_iter().map(|(_, summary)| summary).collect();
-    Ok(Gathered { value: Nimbuses { living, leader, gaining }, skipped })
+    Ok(Gathered { value, skipped })
 }
 
 /// The supervisors that live, by id.

@@ -176,11 +176,10 @@ impl Asking {
 
     /// Whether all nimbuses have said which code they hold.
     async fn holding(&self) -> Result<Holding, NoAnswer> {
-        let gaining = gather::nimbuses(&self.tree).await?.value.gaining;
-        let gaining = gaining.map(|nimbus| format!("{}:{}", nimbus.host(), nimbus.port()));
+        let nimbuses = gather::nimbuses(&self.tree).await?.value;
         let living = self.tree.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
         let newest_ms = living.iter().map(|(_, _, stat)| stat.created_ms).max();
-        Ok(Holding::of(gaining, newest_ms, i64::from(self.now_secs) * 1000))
+        Ok(Holding::of(&nimbuses, newest_ms, i64::from(self.now_secs) * 1000))
     }
 
     fn code_path(&self, topology: &NodeName) -> Option<ringstorm_store::path::ZnodePath> {

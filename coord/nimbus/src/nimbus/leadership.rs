@@ -192,8 +192,14 @@ impl Nimbus {
                     self.begin_to_gain(leadership);
                 }
             }
-            Standing::Waits { before } => {
+            Standing::Waits { before, address } => {
                 self.end_term("another nimbus is before it in the queue");
+                if address.as_ref() == Some(self.address()) && self.election.watched.as_ref() != Some(&before) {
+                    self.note(
+                        "an earlier process of this nimbus has ended, and keeps its place in the queue until its session with \
+                         ZooKeeper ends (storm.zookeeper.session.timeout); this one waits for that",
+                    );
+                }
                 self.election.watched = Some(before);
             }
             Standing::Gone => {

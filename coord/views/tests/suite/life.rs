@@ -238,6 +238,11 @@ fn who_lacks_something_is_told_what_and_nobody_else_is() {
     world.put_bytes("/storm/leader-lock/_c_id1-latch-0000000001", b"back:6627:0");
     let words = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
     assert!(words.contains("nimbus back:6627 waits for one that does") && !words.contains("kill"), "{words}");
+    // The place is of a process that has ended: the nimbus that lives there now has another session.
+    let back = NimbusSummary { host: "back".to_owned(), port: 6627, ..NimbusSummary::default() };
+    world.put_of_another_session(&Node::Nimbus { name: name("back:6627") }, &back);
+    let words = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
+    assert!(words.contains("a process of nimbus back:6627 that has ended") && !words.contains("kill"), "{words}");
 }
 
 #[test]
