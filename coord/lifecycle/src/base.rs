@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use ringstorm_records::records::{DebugOptions, StormBase, TopologyActionOptions, TopologyStatus};
 use ringstorm_records::thrift::UnknownFields;
 
-use crate::id::name_of;
+use crate::id::{name_of, second_of};
 
 /// What is to change in a base. The empty change, [`Changes::default`], still writes what Storm's writes: the maps and the
 /// launch time are set then, if they were not.
@@ -70,7 +70,7 @@ pub fn changed(base: &StormBase, changes: Changes) -> StormBase {
     }
 }
 
-/// A base for a topology of which nothing is known but its id: its name, inactive, with no workers.
+/// A base for a topology of which nothing is known but its id: its name and second, inactive, with no workers.
 #[must_use]
 pub fn anew(topology: &str) -> StormBase {
     StormBase {
@@ -78,7 +78,7 @@ pub fn anew(topology: &str) -> StormBase {
         status: TopologyStatus::Inactive,
         num_workers: 0,
         component_executors: None,
-        launch_time_secs: None,
+        launch_time_secs: second_of(topology),
         owner: None,
         topology_action_options: None,
         prev_status: None,

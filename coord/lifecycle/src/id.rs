@@ -61,6 +61,12 @@ pub fn name_of(topology: &str) -> Option<&str> {
     (is_number(second) && is_number(number) && !name.is_empty()).then_some(name)
 }
 
+/// The second of the submission of the topology with this id; `None` when the text is no such id.
+pub fn second_of(topology: &str) -> Option<i32> {
+    name_of(topology)?;
+    topology.rsplit_once('-')?.1.parse().ok()
+}
+
 /// Checks the name of a topology: Storm's rule for names, its rule for the keys of the blobs that the name becomes a part
 /// of (as far as ASCII goes), and the rule of znodes. In Storm a name that only the first of these allows fails halfway
 /// through its submission.

@@ -32,4 +32,4 @@ pub mod system;
 pub mod transition;
 pub mod validate;
 
-pub use refusal::Refusal;
+pub use refusal::{CODE_IS_LOST, Refusal};

@@ -7,6 +7,10 @@ use ringstorm_records::records::{AlreadyAliveException, InvalidTopologyException
 
 pub(crate) use reasons::Reasons;
 
+/// What is said of a topology whose code every nimbus that lives is known to lack.
+pub const CODE_IS_LOST: &str =
+    "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again";
+
 /// A refusal, one variant for each of Storm's exceptions. The displayed text is the message of the exception.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

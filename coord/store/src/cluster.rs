@@ -34,7 +34,7 @@ mod trouble;
 mod writing;
 
 pub use blobs::{BlobNumber, next_blob_number};
-pub use election::{Candidacy, Leadership, Standing};
+pub use election::{Candidacy, First, Leadership, Standing};
 pub use ephemerals::Announced;
 pub use errors::ERRORS_KEPT;
 pub use layout::{FOLDERS, RootUse};

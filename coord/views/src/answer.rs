@@ -1,5 +1,6 @@
 //! An answer, or why there is none.
 
+use ringstorm_lifecycle::{CODE_IS_LOST, Refusal};
 use ringstorm_records::nimbus::NimbusException;
 use ringstorm_records::records::{KeyNotFoundException, NotAliveException};
 use ringstorm_store::cluster::{Skipped, Trouble};
@@ -56,6 +57,9 @@ pub enum NoAnswer {
     /// The topology lives, and this nimbus does not hold its code or configuration.
     #[error("this nimbus does not hold the code of topology {0}; it fetches it from one that does, if there is one")]
     NoCode(String),
+    /// The topology lives, and no nimbus that does holds its code or configuration, as is known.
+    #[error("topology {0}: {CODE_IS_LOST}")]
+    CodeIsLost(String),
     /// The code or configuration of a topology cannot be used.
     #[error("the code or configuration of topology {topology} cannot be used: {why}")]
     BadCode {
@@ -67,12 +71,21 @@ pub enum NoAnswer {
     /// A node that the answer depends on cannot be read.
     #[error("{} cannot be read: {}", .0.path, .0.why)]
     Unreadable(Skipped),
+    /// As [`Self::Unreadable`], of a node without which the topology is nothing: its base or its assignment.
+    #[error("{}", damaged(.0))]
+    Damaged(Skipped),
     /// Nobody leads at present.
     #[error("no nimbus leads at present; ask again in a moment")]
     NobodyLeads,
     /// The tree could not be asked.
     #[error("ZooKeeper gave no answer: {0}; ask again")]
     Tree(#[from] Trouble),
+}
+
+/// In the words of whoever refuses to change such a topology.
+fn damaged(node: &Skipped) -> Refusal {
+    let (topology, path) = (node.path.name().to_owned(), node.path.to_string());
+    Refusal::Unreadable { topology, path, why: node.why.clone() }
 }
 
 impl NoAnswer {

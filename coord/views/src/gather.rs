@@ -16,7 +16,7 @@ use ringstorm_records::records::{
     Assignment, ClusterWorkerHeartbeat, ErrorInfo, NimbusSummary, StormBase, SupervisorInfo,
 };
 use ringstorm_records::znode::{ComponentName, LastError, Node, NodeName, Slot};
-use ringstorm_store::cluster::{Listing, Reading, Skipped, Tree};
+use ringstorm_store::cluster::{First, Listing, Reading, Skipped, Tree};
 
 use crate::answer::{Answer, NoAnswer};
 
@@ -53,6 +53,8 @@ pub struct Nimbuses {
     pub leader: Option<NimbusAddress>,
     /// Who is first in the queue and does not lead yet.
     pub gaining: Option<NimbusAddress>,
+    /// Whose process has ended and is first in the queue all the same, until its session ends.
+    pub ended: Option<NimbusAddress>,
 }
 
 /// The nimbuses.
@@ -63,13 +65,17 @@ pub async fn nimbuses(tree: &Tree) -> Result<Gathered<Nimbuses>, NoAnswer> {
     let Listing { found, mut skipped } = tree.nimbuses(false).await?;
     let queue = tree.queue().await?;
     skipped.extend(queue.skipped);
-    let (mut leader, mut gaining) = (None, None);
+    let living = found.into_iter().map(|(_, summary)| summary).collect();
+    let mut value = Nimbuses { living, ..Nimbuses::default() };
     if let Some((candidate, address)) = queue.found.into_iter().next() {
-        let of = if tree.is_leading(&candidate, &address).await? { &mut leader } else { &mut gaining };
+        let of = match tree.first_does(&candidate, &address).await? {
+            First::Leads => &mut value.leader,
+            First::Waits => &mut value.gaining,
+            First::HasEnded => &mut value.ended,
+        };
         *of = Some(address);
     }
-    let living = found.into_iter().map(|(_, summary)| summary).collect();
-    Ok(Gathered { value: Nimbuses { living, leader, gaining }, skipped })
+    Ok(Gathered { value, skipped })
 }
 
 /// The supervisors that live, by id.
@@ -93,19 +99,19 @@ pub async fn topologies(tree: &Tree) -> Result<Gathered<Vec<Topology>>, NoAnswer
 /// One topology.
 ///
 /// # Errors
-/// [`NoAnswer::NotAlive`] with the id where there is none; [`NoAnswer::Unreadable`]; [`NoAnswer::Tree`].
+/// [`NoAnswer::NotAlive`] with the id where there is none; [`NoAnswer::Damaged`]; [`NoAnswer::Tree`].
 pub async fn topology(tree: &Tree, id: &str) -> Result<Gathered<Topology>, NoAnswer> {
     let Ok(topology) = NodeName::new(id) else { return Err(NoAnswer::NotAlive(id.to_owned())) };
     let node = Node::Storm { topology };
     match tree.read::<StormBase>(&node, false).await? {
         Reading::Absent => Err(NoAnswer::NotAlive(id.to_owned())),
-        Reading::Garbage { why, .. } => Err(NoAnswer::Unreadable(Skipped { path: tree.path(&node), why })),
+        Reading::Garbage { why, .. } => Err(NoAnswer::Damaged(Skipped { path: tree.path(&node), why })),
         Reading::Found { value, .. } => {
             let bases = Listing { found: vec![(node, value)], skipped: Vec::new() };
             let Gathered { mut value, skipped } = complete(tree, bases).await?;
             // A page without its workers would say that it does not run.
             if let Some(assignment) = skipped.into_iter().next() {
-                return Err(NoAnswer::Unreadable(assignment));
+                return Err(NoAnswer::Damaged(assignment));
             }
             let topology = value.pop().ok_or_else(|| NoAnswer::NotAlive(id.to_owned()))?;
             Ok(Gathered::whole(topology))
@@ -133,7 +139,7 @@ pub async fn topologies_on(tree: &Tree, supervisors: &[&str]) -> Result<Gathered
 /// The id of the topology with a name, whatever it is doing. Ids begin with names, so that one base is read and not all.
 ///
 /// # Errors
-/// [`NoAnswer::NotAlive`], in Storm's words; [`NoAnswer::Unreadable`] where the one that it would be cannot be read;
+/// [`NoAnswer::NotAlive`], in Storm's words; [`NoAnswer::Damaged`] where the one that it would be cannot be read;
 /// [`NoAnswer::Tree`].
 pub async fn id_of(tree: &Tree, name: &str) -> Result<String, NoAnswer> {
     let ids = tree.topologies(false).await?.found;
@@ -145,7 +151,7 @@ pub async fn id_of(tree: &Tree, name: &str) -> Result<String, NoAnswer> {
     let is_it = |node: &Skipped| name_of(node.path.name()) == Some(name);
     match (found, bases.skipped.into_iter().find(is_it)) {
         (Some((Node::Storm { topology }, _, _)), _) => Ok(topology.as_str().to_owned()),
-        (_, Some(skipped)) => Err(NoAnswer::Unreadable(skipped)),
+        (_, Some(skipped)) => Err(NoAnswer::Damaged(skipped)),
         _ => Err(NoAnswer::NotAlive(format!("{name} is not alive"))),
     }
 }

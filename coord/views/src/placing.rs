@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringstorm_lifecycle::CODE_IS_LOST;
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{Assignment, SupervisorInfo, TopologyStatus};
 use ringstorm_records::znode::NodeName;
 
 use crate::definition::Definition;
 use crate::executors::placed;
-use crate::gather::Topology;
+use crate::gather::{Nimbuses, Topology};
 use crate::topologies::Extent;
 
 /// What a topology lacks.
@@ -110,26 +112,26 @@ pub enum Holding {
     NotYet(i64),
     /// This one waits for the code before it leads.
     WaitedFor(String),
+    /// Nobody leads before the session of a process of this one, which has ended, is over.
+    NobodyLeads(String),
 }
 
 impl Holding {
-    /// By who is first in the queue without leading yet, and since when the newest of the nimbuses has been there, both in
-    /// milliseconds since 1970. Clocks may differ: one that is to come in the future has just come.
-    pub fn of(gaining: Option<String>, newest_ms: Option<i64>, now_ms: i64) -> Self {
+    /// By who leads or does not yet, and since when the newest of the nimbuses has been there, in milliseconds since 1970. Clocks may differ: one that is to come in the future has just come.
+    pub fn of(nimbuses: &Nimbuses, newest_ms: Option<i64>, now_ms: i64) -> Self {
         let age_secs = newest_ms.map_or(SETTLED_AFTER_SECS, |newest| now_ms.saturating_sub(newest).max(0) / 1000);
-        match gaining {
-            Some(nimbus) => Self::WaitedFor(nimbus),
-            None if age_secs < SETTLED_AFTER_SECS => Self::NotYet(age_secs),
-            None => Self::Known,
+        let shown = |nimbus: &NimbusAddress| format!("{}:{}", nimbus.host(), nimbus.port());
+        match (&nimbuses.gaining, &nimbuses.ended) {
+            (Some(nimbus), _) => Self::WaitedFor(shown(nimbus)),
+            (None, Some(nimbus)) => Self::NobodyLeads(shown(nimbus)),
+            (None, None) if age_secs < SETTLED_AFTER_SECS => Self::NotYet(age_secs),
+            (None, None) => Self::Known,
         }
     }
 
     fn words(&self) -> String {
         match self {
-            Self::Known => {
-                "no nimbus that lives holds its code; bring back one that does, or kill it and submit it again"
-                    .to_owned()
-            }
+            Self::Known => CODE_IS_LOST.to_owned(),
             Self::NotYet(secs) => format!(
                 "no nimbus has said yet that it holds its code; one came, or came back, {secs} s ago, so that this may \
                  change: look again in a minute before you do anything about it"
@@ -137,6 +139,11 @@ impl Holding {
             Self::WaitedFor(nimbus) => format!(
                 "no nimbus has said yet that it holds its code; nimbus {nimbus} waits for one that does before it leads, for \
                  a minute or so, and then leads without: bring back one that does"
+            ),
+            Self::NobodyLeads(nimbus) => format!(
+                "no nimbus has said yet that it holds its code; a process of nimbus {nimbus} that has ended is first in the \
+                 queue until its session with ZooKeeper ends (storm.zookeeper.session.timeout), and nobody leads before: look \
+                 again in a minute before you do anything about it"
             ),
         }
     }

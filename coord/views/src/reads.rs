@@ -94,24 +94,38 @@ impl Asking {
         Ok(&self.tree)
     }
 
+    /// The definition of a topology, if it is here.
+    fn definition_here(&self, topology: &str) -> Result<Option<Arc<Definition>>, NoAnswer> {
+        let bad = |why| NoAnswer::BadCode { topology: topology.to_owned(), why };
+        self.local.definition(topology).map_err(bad)
+    }
+
     /// The definition of a topology that lives.
-    fn definition(&self, topology: &str) -> Result<Arc<Definition>, NoAnswer> {
-        match self.local.definition(topology) {
-            Ok(Some(definition)) => Ok(definition),
-            Ok(None) => Err(NoAnswer::NoCode(topology.to_owned())),
-            Err(why) => Err(NoAnswer::BadCode { topology: topology.to_owned(), why }),
+    async fn definition(&self, topology: &NodeName) -> Result<Arc<Definition>, NoAnswer> {
+        match self.definition_here(topology.as_str())? {
+            Some(definition) => Ok(definition),
+            None => Err(self.no_definition(topology).await?),
         }
+    }
+
+    /// Why the definition of a topology that lives is not here: another nimbus holds it, or may yet come with it, or none
+    /// does.
+    async fn no_definition(&self, topology: &NodeName) -> Result<NoAnswer, NoAnswer> {
+        let key = NodeName::new(&TopologyBlob::Code.key(topology.as_str())).ok();
+        let nodes: Vec<Node> = key.map(|key| Node::Blob { key }).into_iter().collect();
+        let is_lost = self.tree.child_counts(&nodes).await?.contains(&0) && self.holding().await? == Holding::Known;
+        let id = topology.as_str().to_owned();
+        Ok(if is_lost { NoAnswer::CodeIsLost(id) } else { NoAnswer::NoCode(id) })
     }
 
     /// The definition of a topology that need not be in the tree any more. Only when it is not here does the tree say
     /// whether it lives.
     async fn definition_alone(&self, topology: &str) -> Result<Arc<Definition>, NoAnswer> {
-        let missing = match self.definition(topology) {
-            Err(NoAnswer::NoCode(missing)) => missing,
-            found => return found,
-        };
-        self.living(&missing).await?;
-        Err(NoAnswer::NoCode(missing))
+        if let Some(definition) = self.definition_here(topology)? {
+            return Ok(definition);
+        }
+        let topology = self.living(topology).await?;
+        Err(self.no_definition(&topology).await?)
     }
 
     /// The name of the node of a topology that is in the tree.
@@ -162,11 +176,10 @@ impl Asking {
 
     /// Whether all nimbuses have said which code they hold.
     async fn holding(&self) -> Result<Holding, NoAnswer> {
-        let gaining = gather::nimbuses(&self.tree).await?.value.gaining;
-        let gaining = gaining.map(|nimbus| format!("{}:{}", nimbus.host(), nimbus.port()));
+        let nimbuses = gather::nimbuses(&self.tree).await?.value;
         let living = self.tree.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
         let newest_ms = living.iter().map(|(_, _, stat)| stat.created_ms).max();
-        Ok(Holding::of(gaining, newest_ms, i64::from(self.now_secs) * 1000))
+        Ok(Holding::of(&nimbuses, newest_ms, i64::from(self.now_secs) * 1000))
     }
 
     fn code_path(&self, topology: &NodeName) -> Option<ringstorm_store::path::ZnodePath> {

@@ -87,7 +87,7 @@ fn tried(settings: &ClientSettings) -> String {
     let seeds: Vec<String> = settings.seeds.iter().map(|seed| format!("{}:{}", seed.host(), seed.port())).collect();
     let pauses = all_pauses(settings);
     format!(
-        "no answer yet from nimbus {}; each try waits up to {} s for a connection and {} s for an answer \
+        "no result yet from nimbus {}; each try waits up to {} s for a connection and {} s for an answer \
          (storm.thrift.socket.timeout.ms), and {} more follow with pauses of {} s in all (storm.nimbus.retry.times)",
         seeds.join(", "),
         settings.timeouts.connect.as_secs_f64(),

@@ -20,6 +20,9 @@ pub enum ReadError {
     /// Nimbus cannot answer that, whoever asks.
     #[error("nimbus cannot answer: {0}")]
     Failed(ApplicationException),
+    /// As [`Self::Failed`], in the words of a nimbus that says why and what to do.
+    #[error("nimbus cannot answer: {0}")]
+    Cannot(String),
     /// There is nobody to ask.
     #[error("there is no nimbus to ask; set nimbus.seeds")]
     NoSeeds,
@@ -63,7 +66,7 @@ pub fn read_telling<M: Method>(
                     has_answered = true;
                     Tried::Trouble(format!("nimbus {} cannot say it now: {why}", shown(connection.address())))
                 }
-                None => Tried::Done(Err(ReadError::Failed(exception))),
+                None => Tried::Done(Err(failed(exception))),
             },
             Err(CallFailure::NotSent(why) | CallFailure::Unknown(why)) => {
                 has_answered = false;
@@ -76,6 +79,14 @@ pub fn read_telling<M: Method>(
         Err(NoAnswer::NoSeeds) => Err(ReadError::NoSeeds),
         Err(NoAnswer::GivenUp(why)) if has_answered => Err(ReadError::NotNow(why)),
         Err(NoAnswer::GivenUp(why)) => Err(ReadError::GivenUp(why)),
+    }
+}
+
+/// What a failure that does not pass means. Of a question nobody need be told that nothing was done.
+fn failed(exception: ApplicationException) -> ReadError {
+    match (exception.kind, from_wire(WireRefusal::Failure(exception.clone()))) {
+        (Some(ApplicationExceptionKind::InternalError), Refusal::IllegalState(why)) => ReadError::Cannot(why),
+        _ => ReadError::Failed(exception),
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ringstorm_control::time::Moment;
+use ringstorm_records::znode::Node;
 use ringstorm_store::cluster::Trouble;
 
 use super::Nimbus;
@@ -137,6 +138,17 @@ impl Nimbus {
 
     pub(super) fn tell_who_leads(&mut self) {
         self.add_act(Act::LeaderInfo);
+    }
+
+    /// The node that says who leads is damaged or gone, without which nobody but this nimbus knows that it leads.
+    pub(super) fn tell_again_who_leads(&mut self, why: &str) {
+        let is_told = |pending: &Pending| matches!(pending.act, Act::LeaderInfo);
+        if self.term().is_none_or(|term| term.acts.waiting.iter().any(is_told)) {
+            return;
+        }
+        let path = self.cluster.root().path(&Node::LeaderInfo {});
+        self.note(format_args!("{path} should say that this nimbus leads: {why}; it is written anew"));
+        self.tell_who_leads();
     }
 
     /// Begins the next act, if none is being done.

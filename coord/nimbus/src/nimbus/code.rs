@@ -200,6 +200,12 @@ impl Code {
 }
 
 impl Nimbus {
+    /// What says what a topology is, as far as this nimbus does not hold it.
+    pub(super) fn definition_lacking(&self, topology: &NodeName) -> Vec<NodeName> {
+        let keys = [TopologyBlob::Code, TopologyBlob::Conf].map(|blob| blob_key(topology, blob));
+        keys.into_iter().filter(|key| self.code.number_of(key).is_none()).collect()
+    }
+
     pub(super) fn wake_code(&mut self) {
         if !self.presence.is_there() || self.code.is_unknown() {
             // Asked again once both are so.

@@ -192,8 +192,14 @@ impl Nimbus {
                     self.begin_to_gain(leadership);
                 }
             }
-            Standing::Waits { before } => {
+            Standing::Waits { before, address } => {
                 self.end_term("another nimbus is before it in the queue");
+                if address.as_ref() == Some(self.address()) && self.election.watched.as_ref() != Some(&before) {
+                    self.note(
+                        "an earlier process of this nimbus has ended, and keeps its place in the queue until its session with \
+                         ZooKeeper ends (storm.zookeeper.session.timeout); this one waits for that",
+                    );
+                }
                 self.election.watched = Some(before);
             }
             Standing::Gone => {
@@ -329,7 +335,7 @@ impl Nimbus {
 
     fn accept(&mut self, survey: Survey) {
         let Lead::Gaining(gaining) = &self.lead else { return };
-        let (number, leadership) = (gaining.term, gaining.leadership.clone());
+        let (number, since, leadership) = (gaining.term, gaining.since, gaining.leadership.clone());
         let lost = gaining.waits_for.clone();
         if !lost.is_empty() {
             self.note(format_args!(
@@ -342,6 +348,7 @@ impl Nimbus {
         let now = self.now.moment;
         self.lead = Lead::Leads(Box::new(Term {
             number,
+            since,
             leadership,
             submissions: Submissions::default(),
             acts: Acts::default(),

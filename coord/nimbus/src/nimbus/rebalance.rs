@@ -11,14 +11,15 @@ use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_lifecycle::rebalance::{overridden, with_resources};
 use ringstorm_lifecycle::transition::Action;
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::RebalanceOptions;
-use ringstorm_records::znode::{BlobHolder, NodeName};
-use ringstorm_store::cluster::{Leadership, Tree, Trouble};
+use ringstorm_records::znode::{BlobHolder, Node, NodeName};
+use ringstorm_store::cluster::{Leadership, Reading, Skipped, Tree, Trouble};
 use ringstorm_store::store::SessionId;
 
 use super::Nimbus;
 use super::acts::{Act, ActSaid};
-use super::code::{blob_key, topology_keys};
+use super::code::{blob_key, blob_states, topology_keys};
 use super::said::TermSaid;
 use super::submission::{Replication, replication, wanted_replication};
 use crate::interface::{CodeFailure, CodeRequest, Content, HeldBlob, NimbusEffect};
@@ -39,6 +40,15 @@ pub(super) struct Rebalancing {
 pub(super) enum RebalanceSaid {
     Numbered(Result<u32, Trouble>),
     Replicated(Result<Replication, Trouble>),
+}
+
+/// What was looked at before a rebalance is taken.
+#[derive(Debug)]
+pub(super) struct Looked {
+    /// The assignment, if it is there and cannot be read.
+    pub(super) damaged_assignment: Option<Skipped>,
+    /// Whether there is code that this nimbus lacks and no other one lists.
+    pub(super) is_code_nowhere: bool,
 }
 
 impl Rebalancing {
@@ -162,6 +172,24 @@ impl Nimbus {
         let topology = rebalancing.topology.clone();
         self.change(topology, Action::FinishRebalance);
     }
+}
+
+/// Looks at what a rebalance of a topology needs; `lacking` is what this nimbus, `own`, does not hold of its code.
+pub(super) async fn look(
+    tree: &Tree,
+    topology: &NodeName,
+    lacking: Vec<NodeName>,
+    own: &NimbusAddress,
+) -> Result<Looked, Trouble> {
+    let damaged_assignment = match tree.assignment(topology, false).await? {
+        Reading::Garbage { why, .. } => {
+            Some(Skipped { path: tree.path(&Node::Assignment { topology: topology.clone() }), why })
+        }
+        Reading::Absent | Reading::Found { .. } => None,
+    };
+    let states = blob_states(tree, lacking, false).await?;
+    let is_code_nowhere = states.iter().any(|blob| blob.holders.iter().all(|holder| holder.nimbus == *own));
+    Ok(Looked { damaged_assignment, is_code_nowhere })
 }
 
 /// Gives a content that is about to be made a number above all that were given.

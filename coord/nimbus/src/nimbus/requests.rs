@@ -16,7 +16,7 @@ use ringstorm_lifecycle::transition::Action;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{NimbusSummary, StormBase, TopologyStatus, TopologySummary};
 use ringstorm_records::znode::{Node, NodeName};
-use ringstorm_store::cluster::{Tree, Trouble};
+use ringstorm_store::cluster::{First, Tree, Trouble};
 use ringstorm_store::operation::Operation;
 use ringstorm_store::outcome::Outcome;
 
@@ -157,12 +157,20 @@ async fn leader(
         return Ok(Err(Refusal::TryAgain("no nimbus is in the queue for leadership".into())));
     };
     let not_yet = || Refusal::TryAgain(format!("nimbus {address} is first in the queue, and does not lead yet"));
+    let is_own = address == *own;
     match own_standing {
-        Ok(()) if address == *own => {}
-        Err(why @ Refusal::TryAgain(_)) if address == *own => return Ok(Err(why)),
-        Err(_) if address == *own => return Ok(Err(not_yet())),
-        _ if tree.is_leading(&candidate, &address).await? => {}
-        _ => return Ok(Err(not_yet())),
+        Ok(()) if is_own => {}
+        Err(why @ Refusal::TryAgain(_)) if is_own => return Ok(Err(why)),
+        _ => match tree.first_does(&candidate, &address).await? {
+            First::Leads if !is_own => {}
+            First::Leads | First::Waits => return Ok(Err(not_yet())),
+            First::HasEnded => {
+                return Ok(Err(Refusal::TryAgain(format!(
+                    "a process of nimbus {address} that has ended is first in the queue until its session with ZooKeeper \
+                     ends (storm.zookeeper.session.timeout); then the next one leads"
+                ))));
+            }
+        },
     }
     let nimbuses = tree.nimbuses(false).await?.found.into_iter().map(|(_, nimbus)| nimbus);
     let of_address = |nimbus: &NimbusSummary| nimbus.host == address.host() && nimbus.port == i32::from(address.port());

@@ -181,8 +181,9 @@ impl Nimbus {
         // What changes from here on may be missing in what is read, and asks for a round of its own.
         term.rounds.at = Some(next);
         let known = term.rounds.known.clone();
+        let own = self.address().clone();
         self.say_in_term(|tree| async move {
-            let read = read(&tree, &known, now).await.map(Box::new);
+            let read = read(&tree, &own, &known, now).await.map(Box::new);
             TermSaid::Act(ActSaid::Round(RoundSaid::Read(read)))
         });
     }
@@ -204,6 +205,9 @@ impl Nimbus {
         for listing in [&mut read.supervisors.skipped, &mut read.bases.skipped, &mut read.assignments.skipped] {
             let skipped = listing.clone();
             self.note_skipped(skipped);
+        }
+        if let Some(why) = read.leader_info_fault.take() {
+            self.tell_again_who_leads(&why);
         }
         self.recover_delays(&read.bases.found);
         let from_scratch = match self.term().and_then(|term| term.acts.act()) {

@@ -13,6 +13,7 @@ mod talks;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle::id::TopologyBlob;
@@ -243,13 +244,17 @@ impl Nimbus {
                 let (wanted, limit) = wanted_replication(&taken.conf);
                 let missing = (!replication.is_enough(wanted)).then(|| replication.missing(wanted));
                 let is_over = missing.is_none() || limit.is_some_and(|limit| now.since(since) >= limit);
-                let is_new = !is_over && current.waits_for != missing;
+                // Who has just been asked for it needs a moment, and has nothing to say of it.
+                let is_long = now.since(since) >= LACK_IS_SAID_AFTER;
+                let is_new = !is_over && is_long && current.waits_for != missing;
                 if !is_over {
                     current.is_asking = false;
                     current.troubles = 0;
                     current.trouble_since = None;
                     current.at = Some(look_again);
-                    current.waits_for.clone_from(&missing);
+                    if is_new {
+                        current.waits_for.clone_from(&missing);
+                    }
                 }
                 self.note_skipped(replication.skipped);
                 let topology = &taken.topology;
@@ -397,6 +402,9 @@ impl Nimbus {
         }
     }
 }
+
+/// How long others may take to fetch the code of a submission before it is said that they lack it.
+const LACK_IS_SAID_AFTER: Duration = Duration::from_secs(5);
 
 /// How often the code directory may fail before a submission is refused.
 const STORE_TRIES: u32 = 3;

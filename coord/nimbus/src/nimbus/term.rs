@@ -34,6 +34,8 @@ pub(super) enum Lead {
 pub(super) struct Term {
     /// No two terms of a process have the same.
     pub(super) number: u64,
+    /// Since when this nimbus is first in the queue.
+    pub(super) since: Moment,
     pub(super) leadership: Leadership,
     pub(super) submissions: Submissions,
     pub(super) acts: Acts,
@@ -108,6 +110,12 @@ impl Nimbus {
             TermSaid::Act(said) => self.hear_act(said),
             TermSaid::Beats(beats) => self.hear_beats(*beats),
         }
+    }
+
+    /// Whether every nimbus has had its time to say which code it holds.
+    pub(super) fn is_known_who_holds_code(&self) -> bool {
+        let wait = self.settings.lost_code_wait;
+        matches!(&self.lead, Lead::Leads(term) if self.now.moment.since(term.since) >= wait)
     }
 
     pub(super) fn begin_term(&mut self, survey: &Survey) {

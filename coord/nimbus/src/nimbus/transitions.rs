@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use ringstorm_control::time::Moment;
 use ringstorm_lifecycle as lifecycle;
+use ringstorm_lifecycle::CODE_IS_LOST;
 use ringstorm_lifecycle::base::anew;
 use ringstorm_lifecycle::id::{find, is_of_name};
 use ringstorm_lifecycle::rebalance;
@@ -26,7 +27,7 @@ use ringstorm_store::cluster::{Leadership, Listing, Reading, Skipped, Tree, Trou
 use super::Nimbus;
 use super::acts::{Act, ActSaid};
 use super::leadership::bases;
-use super::rebalance::Rebalancing;
+use super::rebalance::{Looked, Rebalancing, look};
 use super::said::TermSaid;
 use crate::interface::{Refusal, Reply, RequestId};
 
@@ -58,8 +59,19 @@ pub(super) struct Delays {
 #[derive(Debug)]
 pub(super) enum TransitionSaid {
     Found(Result<Listing<(NodeName, StormBase)>, Trouble>),
-    Changed { topology: NodeName, result: Result<Option<Decision>, Trouble> },
-    Removed { topology: NodeName, result: Result<(), Trouble> },
+    /// What was looked at before a rebalance is taken.
+    Looked {
+        topology: NodeName,
+        result: Result<Looked, Trouble>,
+    },
+    Changed {
+        topology: NodeName,
+        result: Result<Option<Decision>, Trouble>,
+    },
+    Removed {
+        topology: NodeName,
+        result: Result<(), Trouble>,
+    },
 }
 
 /// What came of an action.
@@ -160,13 +172,16 @@ impl Nimbus {
     pub(super) fn hear_transition(&mut self, said: TransitionSaid) {
         match said {
             TransitionSaid::Found(Ok(listing)) => self.take_found(listing),
+            TransitionSaid::Looked { topology, result: Ok(looked) } => self.take_looked(topology, &looked),
             TransitionSaid::Changed { topology, result: Ok(decision) } => self.take_decision(topology, decision),
             TransitionSaid::Removed { topology, result: Ok(()) } => {
                 self.note(format_args!("topology {topology} is gone"));
                 self.finish_act();
                 self.want_round();
             }
-            TransitionSaid::Found(Err(trouble)) | TransitionSaid::Removed { result: Err(trouble), .. } => {
+            TransitionSaid::Found(Err(trouble))
+            | TransitionSaid::Looked { result: Err(trouble), .. }
+            | TransitionSaid::Removed { result: Err(trouble), .. } => {
                 self.act_trouble(&trouble);
             }
             TransitionSaid::Changed { result: Err(trouble), .. } => {
@@ -187,7 +202,7 @@ impl Nimbus {
         let unread = listing.skipped.iter().find(|skipped| is_of_name(skipped.path.name(), &name));
         let node = |id: &str| NodeName::new(id).map_err(|error| Refusal::IllegalState(error.to_string()));
         let action = match (found, unread) {
-            (Ok(id), _) => node(id).and_then(|topology| Ok((self.checked(&name, &topology, action)?, topology))),
+            (Ok(id), _) => node(id).map(|topology| (action, topology)),
             // Whether it can be read now is seen when it is changed.
             (Err(_), Some(skipped)) if matches!(action, Action::Kill { .. }) => {
                 node(skipped.path.name()).map(|topology| (action, topology))
@@ -195,6 +210,29 @@ impl Nimbus {
             (Err(_), Some(skipped)) => Err(unreadable(skipped).into()),
             (Err(refusal), None) => Err(refusal.into()),
         };
+        match action {
+            Ok((Action::Rebalance(_), topology)) => self.look_before_rebalance(topology),
+            action => self.go_on_with_operation(action),
+        }
+    }
+
+    /// Reads what a rebalance needs besides the base, before it is taken: it could not be done after its wait either.
+    fn look_before_rebalance(&mut self, topology: NodeName) {
+        let (own, lacking) = (self.address().clone(), self.definition_lacking(&topology));
+        self.say_in_term(|tree| async move {
+            let result = look(&tree, &topology, lacking, &own).await;
+            TermSaid::Act(ActSaid::Transition(TransitionSaid::Looked { topology, result }))
+        });
+    }
+
+    fn take_looked(&mut self, topology: NodeName, looked: &Looked) {
+        let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) else { return };
+        let (name, action) = (operation.name.clone(), operation.action.clone());
+        let checked = self.checked(&name, &topology, action, looked);
+        self.go_on_with_operation(checked.map(|action| (action, topology)));
+    }
+
+    fn go_on_with_operation(&mut self, action: Result<(Action, NodeName), Refusal>) {
         match action {
             Ok((action, topology)) => {
                 if let Some(Act::Operation(operation)) = self.term().and_then(|term| term.acts.act()) {
@@ -212,10 +250,17 @@ impl Nimbus {
     }
 
     /// An action as it is stored: the options of a rebalance are looked at.
-    fn checked(&self, name: &str, topology: &NodeName, action: Action) -> Result<Action, Refusal> {
+    fn checked(&self, name: &str, topology: &NodeName, action: Action, looked: &Looked) -> Result<Action, Refusal> {
         let Action::Rebalance(options) = action else { return Ok(action) };
+        if let Some(assignment) = &looked.damaged_assignment {
+            return Err(unreadable(assignment).into());
+        }
         let (Some(code), Some(conf)) = (self.code.topology(topology), self.code.conf(topology)) else {
-            return Err(Refusal::TryAgain(format!("the code of {topology} is not here yet")));
+            let is_lost = looked.is_code_nowhere && self.is_known_who_holds_code();
+            return Err(match is_lost {
+                true => Refusal::IllegalState(format!("topology {topology} cannot be rebalanced: {CODE_IS_LOST}")),
+                false => Refusal::TryAgain(format!("the code of {topology} is not here yet")),
+            });
         };
         Ok(Action::Rebalance(rebalance::check(name, code, conf, &options, None)?))
     }

@@ -33,6 +33,9 @@ fn a_topology_lives_only_when_two_hold_its_code_while_two_live() {
     // The other one does not hear of it.
     world.store(1 - leader).hold_watches(true);
     let id = world.ask(leader, submit("words", "t"));
+    // One that fetches it right now has nothing to say.
+    world.run_secs(4);
+    assert!(!world.notes.iter().any(|note| note.contains("nimbuses hold its code")), "{:#?}", world.notes);
     world.run_secs(20);
     assert!(world.bases().is_empty() && !world.replies.contains_key(&id));
     let waits = "waits for 60 s at most, since 1 of 2 nimbuses hold its code; ";
@@ -115,7 +118,11 @@ fn the_place_of_a_process_that_is_no_more_is_nobodys_lead() {
     world.crash(leader);
     world.start(leader);
     world.run_secs(1);
-    assert!(matches!(says(&mut world), Err(Refusal::TryAgain(_))), "{:#?}", world.notes);
+    for index in [leader, other] {
+        let Err(Refusal::TryAgain(why)) = world.answer(index, Request::Leader) else { panic!("{:#?}", world.notes) };
+        assert!(why.contains("that has ended is first in the queue until its session with ZooKeeper ends"), "{why}");
+    }
+    world.run_secs(10);
     world.forget_sessions();
     world.run_secs(5);
     assert!(matches!(says(&mut world), Ok(Reply::Leader(_))));
@@ -241,4 +248,18 @@ fn a_submission_that_waits_for_its_code_to_be_held_holds_up_nobody() {
     // Nobody waits for ever.
     world.run_secs(60);
     assert!(matches!(world.replies.remove(&id), Some(Ok(Reply::Submitted { .. }))));
+}
+
+#[test]
+fn one_that_starts_again_before_its_old_session_ends_says_what_it_waits_for() {
+    let mut world = world(&["n1"]);
+    world.crash(0);
+    world.start(0);
+    world.run_secs(15);
+    assert_eq!(world.leader(), None);
+    let waits = "an earlier process of this nimbus has ended, and keeps its place in the queue";
+    assert_eq!(world.notes.iter().filter(|note| note.contains(waits)).count(), 1, "{:#?}", world.notes);
+    world.forget_sessions();
+    world.run_secs(1);
+    assert_eq!(world.leader(), Some(0), "{:#?}", world.notes);
 }

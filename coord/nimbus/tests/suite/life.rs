@@ -235,6 +235,8 @@ fn a_topology_whose_base_cannot_be_read_is_said_to_be_and_can_be_killed() {
     assert_eq!(world.answer(0, kill("words", Some(8))), Ok(Reply::Done));
     let (_, base) = &world.bases()[0];
     assert_eq!((base.name.as_str(), base.status), ("words", TopologyStatus::Killed));
+    // What lists say of its age is true.
+    assert!(path.name().ends_with(&format!("-{}", base.launch_time_secs.unwrap())), "{base:?}");
     world.run_secs(7);
     assert_eq!(world.assignments().len(), 1);
     world.run_secs(2);

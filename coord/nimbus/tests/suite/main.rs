@@ -5,6 +5,7 @@ mod amendments;
 mod chaos;
 mod code;
 mod crashes;
+mod damage;
 mod faults;
 mod leaders;
 mod life;

@@ -6,7 +6,7 @@
 //!
 //! Invariants: numbers only grow, so that a candidate that was first stays first for as long as its node is there.
 
-use ringstorm_records::payload::{NimbusAddress, NimbusInfo};
+use ringstorm_records::payload::{InvalidAddress, NimbusAddress, NimbusInfo};
 use ringstorm_records::records::NimbusSummary;
 use ringstorm_records::znode::{Candidate, Node, NodeName};
 
@@ -51,9 +51,24 @@ pub enum Standing {
     Waits {
         /// The candidate before it.
         before: ZnodePath,
+        /// Where that is reached, if it can be read. With an address of its own it is what an earlier process has left, whose
+        /// session goes on.
+        address: Option<NimbusAddress>,
     },
     /// Its node is gone: its session is over, or somebody deleted it. It has to queue up again.
     Gone,
+}
+
+/// What whoever is first in the queue does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// It acts as the leader.
+    Leads,
+    /// It looks at what there is, or waits for code that it lacks.
+    Waits,
+    /// Nothing: the place was left behind by a process that is no more, and is there until its session ends. The nimbus of
+    /// this address has another session.
+    HasEnded,
 }
 
 impl Tree {
@@ -114,7 +129,10 @@ impl Tree {
             let read = Operation::Get { path: watched.clone(), watch: true };
             match answer(&watched, self.asker.ask(read).await) {
                 Ok(_) if place == 0 => return Ok(Standing::Leads(Leadership { latch: own })),
-                Ok(_) => return Ok(Standing::Waits { before: watched }),
+                Ok(Answer::Data { data, .. }) => {
+                    return Ok(Standing::Waits { before: watched, address: address_in(&data).ok() });
+                }
+                Ok(other) => return Err(Trouble::odd(&watched, &other)),
                 Err(Trouble::Failed { condition: Condition::NoNode, .. }) if place == 0 => return Ok(Standing::Gone),
                 // It went between the two reads; look who is before now. Each round one candidate less is before.
                 Err(Trouble::Failed { condition: Condition::NoNode, .. }) => {}
@@ -142,9 +160,7 @@ impl Tree {
         for candidate in candidates.found {
             let path = self.path(&Node::LeaderCandidate { candidate: candidate.clone() });
             let Some((data, _)) = self.get(&path, false).await? else { continue };
-            match std::str::from_utf8(&data).map_err(|error| error.to_string()).and_then(|text| {
-                text.parse().map_err(|error: ringstorm_records::payload::InvalidAddress| error.to_string())
-            }) {
+            match address_in(&data) {
                 Ok(address) => listing.found.push((candidate, address)),
                 Err(why) => listing.skipped.push(super::Skipped { path, why }),
             }
@@ -153,23 +169,25 @@ impl Tree {
         Ok(listing)
     }
 
-    /// Whether whoever is first in the queue acts as the leader: it says so by [`Self::set_leader_info`], in each place
-    /// that it has in the queue. Before that it looks at what there is, and waits for code that it lacks. A place in the
-    /// queue that is of another session than the nimbus of this address was left behind by a process that is no more.
+    /// What whoever is first in the queue does. One that acts as the leader says so by [`Self::set_leader_info`], in each
+    /// place that it has in the queue.
     ///
     /// # Errors
     /// [`Trouble`].
-    pub async fn is_leading(&self, first: &Candidate, address: &NimbusAddress) -> Result<bool, Trouble> {
+    pub async fn first_does(&self, first: &Candidate, address: &NimbusAddress) -> Result<First, Trouble> {
         let place = self.path(&Node::LeaderCandidate { candidate: first.clone() });
-        let Some((_, place)) = self.get(&place, false).await? else { return Ok(false) };
-        let Some((info, said)) = self.leader_info().await? else { return Ok(false) };
-        if said.changed < place.created || info.address != *address {
-            return Ok(false);
-        }
+        let Some((_, place)) = self.get(&place, false).await? else { return Ok(First::Waits) };
         let living = self.records::<NimbusSummary>(&Node::Nimbuses {}, false).await?.found;
         let is_there =
             |summary: &NimbusSummary| summary.host == address.host() && summary.port == i32::from(address.port());
-        Ok(living.iter().any(|(_, summary, stat)| is_there(summary) && stat.owner == place.owner))
+        let owners: Vec<_> =
+            living.iter().filter(|(_, summary, _)| is_there(summary)).map(|(_, _, stat)| stat.owner).collect();
+        if !owners.contains(&place.owner) {
+            return Ok(if owners.is_empty() { First::Waits } else { First::HasEnded });
+        }
+        let said = self.leader_info().await?;
+        let says_so = said.is_some_and(|(info, said)| said.changed >= place.created && info.address == *address);
+        Ok(if says_so { First::Leads } else { First::Waits })
     }
 
     /// Whoever said last that it leads, if that can be read.
@@ -178,6 +196,21 @@ impl Tree {
     /// [`Trouble`].
     pub async fn last_leader(&self) -> Result<Option<NimbusAddress>, Trouble> {
         Ok(self.leader_info().await?.map(|(info, _)| info.address))
+    }
+
+    /// What is wrong with the node that says who leads, for the one that leads at `own`; `None` where it says just that.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub async fn leader_info_fault(&self, own: &NimbusAddress) -> Result<Option<String>, Trouble> {
+        let Some((data, _)) = self.get(&self.path(&Node::LeaderInfo {}), false).await? else {
+            return Ok(Some("it is not there".into()));
+        };
+        Ok(match NimbusInfo::from_bytes(&data) {
+            Ok(info) if info.address == *own => None,
+            Ok(info) => Some(format!("it names {}", info.address)),
+            Err(why) => Some(format!("it cannot be read: {why}")),
+        })
     }
 
     async fn leader_info(&self) -> Result<Option<(NimbusInfo, Stat)>, Trouble> {
@@ -228,6 +261,12 @@ impl Tree {
         }
         Ok(own.pop())
     }
+}
+
+/// Where a candidate is reached, as its node says.
+fn address_in(data: &[u8]) -> Result<NimbusAddress, String> {
+    let text = std::str::from_utf8(data).map_err(|error| error.to_string())?;
+    text.parse().map_err(|error: InvalidAddress| error.to_string())
 }
 
 fn odd(path: &ZnodePath) -> Trouble {

@@ -92,7 +92,7 @@ impl Read for IsTopologyNameAllowed {
         let Some(name) = self.name.filter(|name| check_name(name).is_ok()) else { return Ok(Answer::whole(false)) };
         match gather::id_of(asking.fresh().await?, &name).await {
             // One that cannot be read may have that name.
-            Ok(_) | Err(NoAnswer::Unreadable(_)) => Ok(Answer::whole(false)),
+            Ok(_) | Err(NoAnswer::Damaged(_)) => Ok(Answer::whole(false)),
             Err(NoAnswer::NotAlive(_)) => Ok(Answer::whole(true)),
             Err(other) => Err(other),
         }
@@ -120,7 +120,7 @@ impl Read for GetSupervisorPageInfo {
         skipped.extend(topologies.skipped);
         let mut shown = Vec::new();
         for topology in topologies.value {
-            let definition = asking.definition(topology.id.as_str())?;
+            let definition = asking.definition(&topology.id).await?;
             let there = slots(placed(topology.assignment.as_ref()).filter(|executor| ids.contains(&executor.node)));
             let beats = gather::beats(tree, &topology.id, there).await?;
             skipped.extend(beats.skipped);

@@ -70,7 +70,7 @@ impl Read for GetTopologySummaryByName {
 async fn info(asking: &Asking, id: &str, options: Option<GetInfoOptions>) -> Result<Answer<TopologyInfo>, NoAnswer> {
     let tree = &asking.tree;
     let topology = gather::topology(tree, id).await?.value;
-    let definition = asking.definition(id)?;
+    let definition = asking.definition(&topology.id).await?;
     let components: Vec<&str> = definition.components_with_tasks().collect();
     let none = || components.iter().map(|component| ((*component).to_owned(), Vec::new())).collect::<Errors>();
     let errors = match options.and_then(|options| options.num_err_choice) {
@@ -125,7 +125,7 @@ impl Read for GetTopologyPageInfo {
         let id = needed::<Self, _>(self.id, "id")?;
         let tree = asking.fresh().await?;
         let topology = gather::topology(tree, &id).await?.value;
-        let definition = asking.definition(&id)?;
+        let definition = asking.definition(&topology.id).await?;
         let beats = gather::beats(tree, &topology.id, slots(placed(topology.assignment.as_ref()))).await?;
         let components: Vec<&str> = definition.components_with_tasks().collect();
         let errors = gather::last_errors(tree, &topology.id, &components).await?;
@@ -149,7 +149,7 @@ impl Read for GetComponentPageInfo {
         let asked = needed::<Self, _>(self.component_id, "component_id")?;
         let tree = asking.fresh().await?;
         let topology = gather::topology(tree, &id).await?.value;
-        let definition = asking.definition(&id)?;
+        let definition = asking.definition(&topology.id).await?;
         let (component, kind) = component_of(&definition, &id, asked)?;
         let there = slots(executors_of(&topology, &definition, &component));
         let beats = gather::beats(tree, &topology.id, there).await?;
@@ -241,7 +241,7 @@ impl Read for GetComponentPendingProfileActions {
         let action = needed::<Self, _>(self.action, "action")?;
         let tree = asking.fresh().await?;
         let topology = gather::topology(tree, &id).await?.value;
-        let definition = asking.definition(&id)?;
+        let definition = asking.definition(&topology.id).await?;
         let requests = tree.profile_requests(&topology.id).await?;
         let list: Vec<ProfileRequest> = requests.found.into_iter().map(|(_, request)| request).collect();
         let value = pending_profile_actions(&topology, &definition, &component, action, &list);

@@ -168,7 +168,9 @@ fn a_base_that_cannot_be_read_is_named_and_not_taken_for_a_dead_topology() {
         world.ask(GetTopologyInfo { id: text(ID) }, 2000).err(),
         world.ask(GetTopologyInfoByName { name: text("words") }, 2000).err(),
     ] {
-        let Some(NoAnswer::Unreadable(skipped)) = result else { panic!("{result:?}") };
+        let words = result.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert!(words.contains("put back what it held, or kill the topology and submit it again"), "{words}");
+        let Some(NoAnswer::Damaged(skipped)) = result else { panic!("{result:?}") };
         assert_eq!(skipped.path.as_str(), "/storm/storms/words-1-1000");
     }
     // The name may be that topology's.
@@ -188,7 +190,7 @@ fn a_damaged_assignment_or_beat_does_not_pass_for_a_topology_that_does_not_run()
     assert_eq!(info.skipped[0].path.as_str(), "/storm/workerbeats/words-1-1000/supervisor-6700");
     world.put_bytes(&format!("/storm/assignments/{ID}"), b"damaged");
     let page = GetTopologyPageInfo { id: text(ID), window: None, is_include_sys: None };
-    let Err(NoAnswer::Unreadable(skipped)) = world.ask(page, 2000) else { panic!() };
+    let Err(NoAnswer::Damaged(skipped)) = world.ask(page, 2000) else { panic!() };
     assert_eq!(skipped.path.as_str(), "/storm/assignments/words-1-1000");
     let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
     assert_eq!(listed.skipped.len(), 1);
@@ -236,6 +238,11 @@ fn who_lacks_something_is_told_what_and_nobody_else_is() {
     world.put_bytes("/storm/leader-lock/_c_id1-latch-0000000001", b"back:6627:0");
     let words = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
     assert!(words.contains("nimbus back:6627 waits for one that does") && !words.contains("kill"), "{words}");
+    // The place is of a process that has ended: the nimbus that lives there now has another session.
+    let back = NimbusSummary { host: "back".to_owned(), port: 6627, ..NimbusSummary::default() };
+    world.put_of_another_session(&Node::Nimbus { name: name("back:6627") }, &back);
+    let words = world.told(GetTopologySummaries {}, 60)[0].sched_status.clone().unwrap();
+    assert!(words.contains("a process of nimbus back:6627 that has ended") && !words.contains("kill"), "{words}");
 }
 
 #[test]
@@ -250,6 +257,22 @@ fn code_that_is_elsewhere_is_not_a_dead_topology() {
         }
     }
     assert_eq!(world.told(GetTopologySummaries {}, 2000)[0].storm_version, None);
+    // Nobody holds it: there is nobody to fetch it from.
+    let holder = BlobHolder { nimbus: NimbusAddress::new("host", 6627, 0).unwrap(), version: 1 };
+    let held = Node::BlobHolder { key: name(&format!("{ID}-stormcode.ser")), holder };
+    world.remove(&held);
+    for (method, answer) in (Every { world: &mut world, id: ID, name: "words", now_secs: NOW_SECS }).ask() {
+        let lost = NoAnswer::CodeIsLost(ID.to_owned());
+        assert!(answer.is_none_or(|answer| answer == lost || method == "getBlobReplication"), "{method}");
+    }
+    let words = world.ask(GetTopology { id: text(ID) }, 2000).unwrap_err().to_string();
+    assert!(words.contains("no nimbus that lives holds its code; bring back one that does, or kill it"), "{words}");
+    // One that came just now may say yet that it does.
+    world.put(&Node::Nimbus { name: name("back") }, &NimbusSummary::default());
+    assert_eq!(world.ask(GetTopology { id: text(ID) }, 5), Err(NoAnswer::NoCode(ID.to_owned())));
+    world.remove(&Node::Nimbus { name: name("back") });
+    let path = world.cluster.path(&held);
+    world.put_bytes(path.as_str(), &[]);
     world.here.definitions.insert(ID.to_owned(), Err("it is damaged".to_owned()));
     let listed = world.ask(GetTopologySummaries {}, 2000).unwrap();
     assert_eq!((listed.value.len(), &*listed.skipped[0].why), (1, "it is damaged"));

@@ -104,6 +104,15 @@ impl World {
         self.put_bytes(path.as_str(), &payload::encode(record));
     }
 
+    /// Makes a node that ends with a session that nobody else has.
+    pub(crate) fn put_of_another_session<R: Record>(&mut self, node: &Node, record: &R) {
+        let session = self.ensemble.open(0, &[]);
+        let (path, data) = (self.cluster.path(node), payload::encode(record));
+        let create = Operation::create(path, data, CreateMode::Ephemeral, [Acl::anyone()].into());
+        let outcome = self.ensemble.perform(session, &create);
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    }
+
     pub(crate) fn remove_path(&mut self, path: &str) {
         self.write(Operation::delete(ZnodePath::new(path).unwrap()));
     }

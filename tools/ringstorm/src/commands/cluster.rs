@@ -125,8 +125,9 @@ pub(crate) fn text(cluster: &ClusterSummary, waiting: &[Waiting]) -> String {
         text.push_str(match cluster.nimbuses.len() {
             0 => "No nimbus leads at present.\n",
             _ => {
-                "No nimbus leads at present. The first one takes the lead in a moment, or waits for code that it lacks: \
-                 nimbus.log says so, and each command that changes something.\n"
+                "No nimbus leads at present. The first one takes the lead in a moment, or waits for code that it lacks, or for \
+                 the end of the session of a process that has ended (storm.zookeeper.session.timeout): nimbus.log says so, \
+                 and each command that changes something.\n"
             }
         });
     }

@@ -41,7 +41,7 @@ pub(crate) fn unreadable(cluster: &ClusterSummary) -> Vec<String> {
     ids.map(|(id, why)| {
         format!(
             "the topology {} is there and cannot be read, so that it is not listed: {}; `ringstorm zk tree storms` shows \
-             its node",
+             its node: put back what it held, or kill the topology and submit it again",
             one_line(id),
             one_line(why)
         )
@@ -107,6 +107,7 @@ mod tests {
         let remarks = remarks(&cluster);
         assert_eq!(remarks.len(), 2);
         assert!(remarks[0].starts_with("the topology words-1-7 is there and cannot be read"), "{remarks:?}");
+        assert!(remarks[0].ends_with("or kill the topology and submit it again"), "{remarks:?}");
         assert_eq!(remarks[1], "poor: 0 of 5 tasks are placed: no slot is free");
     }
 }

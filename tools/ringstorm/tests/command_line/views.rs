@@ -150,7 +150,7 @@ fn while_it_waits_a_command_says_for_whom_and_how_long() {
         let (code, said) = terminal.fails(&words);
         assert_eq!(code, 1, "{words:?}: {said}");
         let first = said.lines().next().unwrap();
-        assert!(first.starts_with(&format!("note: no answer yet from nimbus {address}; ")), "{words:?}: {said}");
+        assert!(first.starts_with(&format!("note: no result yet from nimbus {address}; ")), "{words:?}: {said}");
         assert!(first.contains("2.5 s for an answer") && first.contains("0 more follow"), "{words:?}: {said}");
     }
     let words = ["list", "-c", "storm.nimbus.retry.times=1", "-c", "storm.nimbus.retry.interval.millis=1"];

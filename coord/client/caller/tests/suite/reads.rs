@@ -102,6 +102,18 @@ fn troubles_that_pass_are_waited_for_and_others_are_told_at_once() {
 }
 
 #[test]
+fn what_nimbus_cannot_answer_is_told_in_its_own_words() {
+    let model = Arc::new(Mutex::new(with_words()));
+    let server = serve(&model, |method, _, _, _| {
+        let refusal = Refusal::IllegalState("its node cannot be read; kill it".into());
+        (method == "getTopologySummaryByName")
+            .then(|| Does::Answers(refusals::answer::<GetTopologySummaryByName>(2, Err(refusal))))
+    });
+    let error = read(&settings(vec![server.address()]), &by_name("words")).unwrap_err();
+    assert_eq!(error.to_string(), "nimbus cannot answer: its node cannot be read; kill it");
+}
+
+#[test]
 fn without_anybody_it_is_given_up() {
     let error = read(&settings(vec![nobody(), nobody()]), &GetTopologySummaries {}).unwrap_err();
     assert!(matches!(&error, ReadError::GivenUp(why) if why.contains("is not reached")), "{error}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringstorm_control::time::Moment;
+use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::records::{Assignment, StormBase, SupervisorInfo};
 #[cfg(feature = "planted-bugs")]
 use ringstorm_records::znode::Node;
@@ -23,6 +24,8 @@ pub(in crate::nimbus) struct RoundRead {
     pub(super) assignments: Listing<(NodeName, Assignment)>,
     /// Of topologies whose beats were never read.
     pub(super) beats: Vec<(NodeName, Vec<Beat>)>,
+    /// What is wrong with the node that says who leads.
+    pub(super) leader_info_fault: Option<String>,
     pub(super) asked: Moment,
 }
 
@@ -36,7 +39,12 @@ pub(in crate::nimbus) struct Beating {
 }
 
 /// Reads what a round needs, with watches; and the beats of topologies that are not known yet.
-pub(super) async fn read(tree: &Tree, known: &BTreeSet<NodeName>, asked: Moment) -> Result<RoundRead, Trouble> {
+pub(super) async fn read(
+    tree: &Tree,
+    own: &NimbusAddress,
+    known: &BTreeSet<NodeName>,
+    asked: Moment,
+) -> Result<RoundRead, Trouble> {
     let supervisors = tree.supervisors(true).await?;
     let bases = bases(tree, true).await?;
     let assignments = tree.assignments(true).await?;
@@ -47,7 +55,8 @@ pub(super) async fn read(tree: &Tree, known: &BTreeSet<NodeName>, asked: Moment)
     for topology in all.difference(known) {
         beats.push((topology.clone(), beats_of(tree, topology).await?));
     }
-    Ok(RoundRead { supervisors, bases, assignments, beats, asked })
+    let leader_info_fault = tree.leader_info_fault(own).await?;
+    Ok(RoundRead { supervisors, bases, assignments, beats, leader_info_fault, asked })
 }
 
 async fn beats_of(tree: &Tree, topology: &NodeName) -> Result<Vec<Beat>, Trouble> {

@@ -9,6 +9,9 @@ use ringstorm_records::thrift::Record;
 use ringstorm_records::znode::{Node, NodeName, Root, Slot};
 use ringstorm_store::cluster::Tree;
 use ringstorm_store::memory::Dumped;
+use ringstorm_store::operation::Operation;
+use ringstorm_store::outcome::Outcome;
+use ringstorm_store::path::ZnodePath;
 use ringstorm_store::procedure::Step;
 use ringstorm_store::store::SessionId;
 
@@ -109,6 +112,23 @@ impl World {
     /// The paths of all nodes.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.ensemble.with(|ensemble| ensemble.dump()).into_iter().map(|node| node.path.to_string()).collect()
+    }
+
+    /// What a node holds.
+    pub(crate) fn data(&self, path: &str) -> Option<Vec<u8>> {
+        let nodes = self.ensemble.with(|ensemble| ensemble.dump());
+        nodes.into_iter().find(|node| node.path.as_str() == path).map(|node| node.data)
+    }
+
+    /// Somebody puts this into a node, or deletes it.
+    pub(crate) fn damage(&self, path: &str, data: Option<Vec<u8>>) {
+        let path = ZnodePath::new(path).unwrap();
+        let operation = match data {
+            Some(data) => Operation::set(path, data),
+            None => Operation::delete(path),
+        };
+        let outcome = self.ensemble.with(|ensemble| ensemble.perform(self.observer, &operation));
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     }
 
     /// What must be true at every moment.

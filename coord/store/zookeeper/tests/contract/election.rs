@@ -69,7 +69,8 @@ pub(crate) fn the_first_candidate_leads_and_the_next_one_follows<W: World>(world
     let first = standing(world, &mut clients[0], &candidacies[0]);
     let Standing::Leads(leadership) = &first else { panic!("{first:?}") };
     let second = standing(world, &mut clients[1], &candidacies[1]);
-    assert_eq!(second, Standing::Waits { before: leadership.latch().clone() });
+    let Standing::Waits { before, address } = &second else { panic!("{second:?}") };
+    assert_eq!((before, address.as_ref().map(|address| address.host())), (leadership.latch(), Some("nimbus-0")));
     assert!(matches!(standing(world, &mut clients[2], &candidacies[2]), Standing::Waits { .. }));
     let queue = clients[2].tree(&world.cluster(), |tree| async move { tree.queue().await }).unwrap();
     let hosts: Vec<_> = queue.found.iter().map(|(_, address)| address.host().to_owned()).collect();
