@@ -102,6 +102,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_file_is_put_aside_like_a_broken_state() {
+        let socket = |path: &Path| drop(std::os::unix::net::UnixDatagram::bind(path).unwrap());
+        let link = |path: &Path| std::os::unix::fs::symlink("nowhere", path).unwrap();
+        let puts: [(&str, &dyn Fn(&Path)); 2] = [("a socket", &socket), ("a link that leads nowhere", &link)];
+        for (what, put) in puts {
+            let (folder, layout) = layout();
+            put(&layout.local_state());
+            let (_, line) = load(&layout, folder.path()).unwrap();
+            let line = line.unwrap();
+            assert!(line.contains("local-state.json.broken") && line.contains(what), "{line}");
+            assert_eq!(load(&layout, folder.path()).unwrap(), (LocalState::default(), None));
+        }
+    }
+
+    #[test]
     fn a_broken_state_costs_one_line_and_no_incarnation_twice() {
         for broken in [&b"{"[..], b"", b"\xff\xfe", b"[]"] {
             let (folder, layout) = layout();
