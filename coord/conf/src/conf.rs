@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ringstorm_client::ClientSettings;
+use ringstorm_file::{is_wrong_path, read_regular};
 use ringstorm_nimbus::NimbusSettings;
 use ringstorm_records::payload::NimbusAddress;
 use ringstorm_records::znode::Root;
@@ -14,7 +15,6 @@ use serde_json::{Map, Value};
 
 use crate::defaults::DEFAULTS;
 use crate::error::ConfError;
-use crate::file::{is_wrong_path, read_regular};
 use crate::resolved::Resolved;
 use crate::sources::{ConfSources, Place, RINGSTORM_CONF, Role};
 use crate::yaml;

@@ -3,7 +3,6 @@
 //! - [`sources`]: where settings come from: Storm's places for the file, the environment, the command line.
 //! - [`yaml`]: YAML as JSON, within bounds, with the line of everything that is wrong.
 //! - [`conf`]: all settings together, Storm's defaults below them, each with its origin and its type checked.
-//! - [`mod@file`]: files that a person has named, which must be files.
 //! - [`error`]: what can be wrong, all at once.
 //!
 //! Later sources go over earlier ones: Storm's defaults, the file, the environment, the command line. A key that nearly is a
@@ -17,7 +16,6 @@
 pub mod conf;
 mod defaults;
 pub mod error;
-pub mod file;
 mod resolved;
 pub mod sources;
 pub mod yaml;

@@ -9,6 +9,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use ringstorm_file::open_regular_with;
+
 /// The lock of a directory, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct DirectoryLock {
@@ -54,8 +56,9 @@ impl DirectoryLock {
         let path = directory.join(format!("{daemon}.lock"));
         let failed = |error| LockError::Io { path: path.clone(), error };
         std::fs::create_dir_all(directory).map_err(failed)?;
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = options.map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = open_regular_with(&mut options, &path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -114,6 +117,15 @@ mod tests {
         drop(other);
         DirectoryLock::take(directory.path(), "nimbus").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_lock_holds_nobody_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nimbus.lock");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        let words = DirectoryLock::take(directory.path(), "nimbus").unwrap_err().to_string();
+        assert!(words.contains("it is a pipe, not a file"), "{words}");
     }
 
     #[test]

@@ -12,9 +12,11 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use ringstorm_file::open_regular_with;
 
 /// How long a trouble is left alone before the file is tried again, and how often it is looked whether the file is still
 /// the one of its path.
@@ -255,13 +257,8 @@ fn open_at(path: &Path) -> io::Result<Open> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Not to wait for a reader, should it be a pipe.
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path)?;
+    let file = open_regular_with(OpenOptions::new().append(true).create(true), path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
     Ok(Open {
         file,
         identity: identity(&metadata),

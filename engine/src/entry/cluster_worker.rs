@@ -5,9 +5,9 @@
 //! error, for the log of the worker.
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ringstorm_file::read_bounded;
 use ringstorm_launch::launch::LAUNCH_BYTES_MAX;
 use ringstorm_launch::{Launch, WORKER_COMMAND};
 use ringstorm_runtime::{BuiltTopology, Result, TopologyBuilder};
@@ -52,9 +52,7 @@ pub(super) fn run<A: clap::Args>(
 
 fn read(path: &Path) -> Result<Launch, String> {
     let unreadable = |error: std::io::Error| format!("the launch file {path:?} cannot be read: {error}");
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(LAUNCH_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = read_bounded(path, LAUNCH_BYTES_MAX).map_err(unreadable)?;
     Launch::from_bytes(&bytes).map_err(|error| error.to_string())
 }
 
@@ -105,6 +103,16 @@ mod tests {
         assert!(line(&["wc", "ringstorm-worker"]).unwrap().unwrap_err().contains("launch file"));
         assert_eq!(line(&["wc", "local", "ringstorm-worker"]), None);
         assert_eq!(line(&["wc"]), None);
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_launch_file_and_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        let why = read(&pipe).unwrap_err();
+        assert!(why.contains("launch file") && why.contains("it is a pipe, not a file"), "{why}");
+        assert!(read(Path::new("/dev/zero")).unwrap_err().contains("it is a device, not a file"));
     }
 
     #[test]

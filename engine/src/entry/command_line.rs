@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use ringstorm_conf::file::{is_wrong_path, read_regular};
+use ringstorm_file::{is_wrong_path, read_regular};
 use ringstorm_types::config::{Config, Origin, keys};
 use ringstorm_types::validate::validate_topology_name;
 

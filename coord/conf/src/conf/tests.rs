@@ -143,6 +143,26 @@ fn a_file_that_is_named_and_not_there_is_an_error() {
 }
 
 #[test]
+fn what_is_there_and_is_no_file_is_an_error_wherever_it_is_looked_for() {
+    use std::os::unix::fs::symlink;
+    let mut world = World::new(Role::Client);
+    let own = world.folder.path().join("home/.storm/storm.yaml");
+    world.write("home/.storm/other", "");
+    symlink("nowhere", &own).unwrap();
+    let error = world.refused();
+    assert!(error.contains("/.storm/storm.yaml cannot be read: it is a link that leads nowhere"), "{error}");
+    let here = world.folder.path().join("here");
+    symlink("circle", here.join("circle")).unwrap();
+    let _socket = std::os::unix::net::UnixDatagram::bind(here.join("socket")).unwrap();
+    for (name, what) in [("circle", "a link that leads back to itself"), ("socket", "a socket")] {
+        world.sources.file = Some(name.into());
+        let error = Conf::find(&world.sources).map(|_| panic!("it is accepted")).unwrap_err();
+        assert!(error.to_string().contains(&format!("it is {what}, not a file")), "{error}");
+        assert!(error.is_of_command_line(), "{error}");
+    }
+}
+
+#[test]
 fn later_sources_go_over_earlier_ones_and_each_value_knows_its_own() {
     let mut world = with_settings(&["nimbus.monitor.freq.secs=3"]);
     let path = world.write(

@@ -93,7 +93,7 @@ fn a_full_disk_is_said_once_and_so_is_that_there_is_room_again() {
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     let mut file = RotatedFile::new(&path, Rotation::default());
     let Some(FileNews::Discarding { why, .. }) = file.append(b"one\n") else { panic!("it was written") };
-    assert_eq!(why, "it is not a file");
+    assert_eq!(why, "it is a device, not a file");
     assert_eq!((file.append(b"two\n"), file.discarded_bytes()), (None, 8));
     over(&mut file);
     assert_eq!((file.append(b"three\n"), file.discarded_bytes()), (None, 14), "it is tried again, and not said again");

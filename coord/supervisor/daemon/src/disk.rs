@@ -5,11 +5,12 @@
 //! not do so at once. Errors: those of the file system, with the path.
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use ringstorm_file::open_regular_with;
+use rustix::fs::{CWD, RenameFlags};
 
 /// The least room that a text has which is written within what is there, in bytes.
 const ROOM_BYTES: usize = 64 << 10;
@@ -39,7 +40,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()
 pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let spare = beside(path, ".spare");
     let write = || {
-        let mut file = open_regular(OpenOptions::new().write(true).create(true).truncate(false).mode(mode), &spare)?;
+        let mut file =
+            open_regular_with(OpenOptions::new().write(true).create(true).truncate(false).mode(mode), &spare)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let wanted = if text.len() <= length { length } else { (2 * text.len()).max(ROOM_BYTES) };
         let mut bytes = text.as_bytes().to_vec();
@@ -60,7 +62,7 @@ pub(crate) fn write_whole_within(path: &Path, text: &str, mode: u32) -> io::Resu
 /// Writes a file that needs not outlive a power failure: what reads it does not either.
 pub(crate) fn write_plain(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let write = || {
-        let mut file = open_regular(OpenOptions::new().write(true).create(true).truncate(true).mode(mode), path)?;
+        let mut file = open_regular_with(OpenOptions::new().write(true).create(true).truncate(true).mode(mode), path)?;
         file.write_all(bytes)
     };
     write().map_err(|error| about(path, "cannot be written", error))
@@ -68,25 +70,7 @@ pub(crate) fn write_plain(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()
 
 /// Reads a file of at most so many bytes.
 pub(crate) fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let read = || {
-        let mut bytes = Vec::new();
-        let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
-        open_regular(OpenOptions::new().read(true), path)?.take(limit).read_to_end(&mut bytes)?;
-        if bytes.len() > bytes_max {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
-        }
-        Ok(bytes)
-    };
-    read().map_err(|error| about(path, "cannot be read", error))
-}
-
-/// Opens a file, if it is one. Where a pipe is in its place, nobody waits for its other end.
-pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    Ok(file)
+    ringstorm_file::read_bounded(path, bytes_max).map_err(|error| about(path, "cannot be read", error))
 }
 
 /// Makes a folder and those above it.
@@ -215,7 +199,7 @@ mod tests {
             path
         };
         let path = pipe("read");
-        assert!(read_bounded(&path, 10).unwrap_err().to_string().contains("it is no regular file"));
+        assert!(read_bounded(&path, 10).unwrap_err().to_string().contains("it is a pipe, not a file"));
         assert!(write_plain(&path, b"x", 0o600).is_err());
         remove_folder(&path).unwrap();
         assert!(!path.exists());

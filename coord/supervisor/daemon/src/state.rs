@@ -102,6 +102,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_file_is_put_aside_like_a_broken_state() {
+        for what in ["a socket", "a link that leads nowhere"] {
+            let (folder, layout) = layout();
+            if what == "a socket" {
+                std::os::unix::net::UnixDatagram::bind(layout.local_state()).unwrap();
+            } else {
+                std::os::unix::fs::symlink("nowhere", layout.local_state()).unwrap();
+            }
+            let (_, line) = load(&layout, folder.path()).unwrap();
+            let line = line.unwrap();
+            assert!(line.contains("local-state.json.broken") && line.contains(what), "{line}");
+            assert_eq!(load(&layout, folder.path()).unwrap(), (LocalState::default(), None));
+        }
+    }
+
+    #[test]
     fn a_broken_state_costs_one_line_and_no_incarnation_twice() {
         for broken in [&b"{"[..], b"", b"\xff\xfe", b"[]"] {
             let (folder, layout) = layout();

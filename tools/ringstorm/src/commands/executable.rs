@@ -4,7 +4,7 @@
 //! finds wrong it says itself, with its exit code.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,9 +12,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use ringstorm_conf::file::is_wrong_path;
 use ringstorm_conf::sources::{RINGSTORM_CONF, STORM_CONF_DIR};
 use ringstorm_conf::{Conf, Role};
+use ringstorm_file::{is_wrong_path, open_regular};
 use ringstorm_submission::executable::{OWN_MACHINE, topology_for};
 use ringstorm_types::config::{Origin, is_secret};
 use serde_json::{Value, json};
@@ -176,7 +176,7 @@ fn check_executable(path: &Path) -> Result<(), Failure> {
     if data.permissions().mode() & 0o111 == 0 {
         return Err(Failure::new(format!("{shown} may not be executed; run chmod +x {shown}")));
     }
-    let built = File::open(path).map_err(Into::into).and_then(|mut file| topology_for(OWN_MACHINE, &mut file));
+    let built = open_regular(path).map_err(Into::into).and_then(|mut file| topology_for(OWN_MACHINE, &mut file));
     built.map(drop).map_err(|unfit| Failure::new(format!("{shown} is not run: {unfit}")))
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringstorm_conf::Conf;
-use ringstorm_conf::file::open_regular;
+use ringstorm_file::open_regular;
 use serde_json::json;
 
 use crate::command_line::Logs;

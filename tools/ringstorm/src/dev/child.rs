@@ -5,13 +5,14 @@
 //! cannot be started again is tried later.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ringstorm_file::read_end;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::plan::Plan;
@@ -102,8 +103,8 @@ impl Child {
 
     /// The end of what it wrote.
     pub(super) fn last_lines(&self) -> String {
-        let text = fs::read(&self.output).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text[text.len().saturating_sub(8192)..]).into_owned();
+        let text = read_end(&self.output, 8192).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n  ");
         format!("The end of {}:\n  {last}\n", self.output.display())

@@ -122,8 +122,12 @@ fn what_is_no_file_is_no_configuration_and_holds_nobody_up() {
         let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!((output.status.code(), said.contains("it is a pipe, not a file")), (Some(1), true), "{said}");
     }
-    let (code, said) = terminal.fails(&["list", "--config", "other"]);
-    assert_eq!((code, said.contains("it is a pipe, not a file")), (2, true), "{said}");
+    let _socket = std::os::unix::net::UnixDatagram::bind(terminal.folder().join("socket")).unwrap();
+    std::os::unix::fs::symlink("circle", terminal.folder().join("circle")).unwrap();
+    for (name, what) in [("other", "a pipe"), ("socket", "a socket"), ("circle", "a link that leads back to itself")] {
+        let (code, said) = terminal.fails(&["list", "--config", name]);
+        assert_eq!((code, said.contains(&format!("it is {what}, not a file"))), (2, true), "{said}");
+    }
 }
 
 #[test]

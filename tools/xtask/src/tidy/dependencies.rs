@@ -12,6 +12,7 @@ use crate::metadata::{Package, Workspace};
 /// For each member: the members that it may depend on directly. `None` stands for all.
 const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("ringstorm-types", Some(&[])),
+    ("ringstorm-file", Some(&[])),
     ("ringstorm-tuple-derive", Some(&[])),
     ("ringstorm-tuple", Some(&["ringstorm-tuple-derive"])),
     ("ringstorm-frame", Some(&[])),
@@ -34,6 +35,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-conf",
             "ringstorm-control",
             "ringstorm-daemon",
+            "ringstorm-file",
             "ringstorm-launch",
             "ringstorm-lifecycle",
             "ringstorm-records",
@@ -69,11 +71,12 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-records",
         ]),
     ),
-    ("ringstorm-daemon", Some(&["ringstorm-control", "ringstorm-store"])),
+    ("ringstorm-daemon", Some(&["ringstorm-control", "ringstorm-file", "ringstorm-store"])),
     (
         "ringstorm-conf",
         Some(&[
             "ringstorm-client",
+            "ringstorm-file",
             "ringstorm-nimbus",
             "ringstorm-records",
             "ringstorm-round",
@@ -100,6 +103,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
             "ringstorm-conf",
             "ringstorm-control",
             "ringstorm-daemon",
+            "ringstorm-file",
             "ringstorm-lifecycle",
             "ringstorm-nimbus",
             "ringstorm-records",
@@ -121,6 +125,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
         "ringstorm-runtime",
         Some(&[
             "ringstorm-types",
+            "ringstorm-file",
             "ringstorm-tuple",
             "ringstorm-frame",
             "ringstorm-acking",
@@ -135,6 +140,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
         Some(&[
             "ringstorm-caller",
             "ringstorm-conf",
+            "ringstorm-file",
             "ringstorm-launch",
             "ringstorm-nimbus",
             "ringstorm-note",

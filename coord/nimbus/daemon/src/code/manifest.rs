@@ -6,10 +6,10 @@
 //! Threading: plain data. Errors: texts that name the file; a manifest that cannot be read is garbage, and left aside.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use ringstorm_file::read_bounded;
 use serde::{Deserialize, Serialize};
 
 /// Its name in the folder of the group.
@@ -19,7 +19,7 @@ pub(super) const NAME: &str = "manifest.json";
 pub(super) const NEW: &str = "manifest.json.new";
 
 /// The longest that is read, in bytes. A group has three blobs at most.
-const BYTES_MAX: u64 = 1 << 20;
+const BYTES_MAX: usize = 1 << 20;
 
 /// The format of manifests that is written and read.
 const FORMAT: u32 = 1;
@@ -56,15 +56,11 @@ impl Manifest {
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, String> {
         let path = folder.join(NAME);
         let garbage = |why: &str| format!("{} cannot be read: {why}", path.display());
-        match fs::metadata(&path) {
+        let bytes = match read_bounded(&path, BYTES_MAX) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(garbage(&error.to_string())),
-            Ok(metadata) if !metadata.is_file() || metadata.len() > BYTES_MAX => {
-                return Err(garbage("it is no file, or too long for a manifest"));
-            }
-            Ok(_) => {}
-        }
-        let bytes = fs::read(&path).map_err(|error| garbage(&error.to_string()))?;
+        };
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| garbage(&error.to_string()))?;
         if manifest.format != FORMAT {
             return Err(garbage(&format!("its format is {}, and {FORMAT} is read", manifest.format)));

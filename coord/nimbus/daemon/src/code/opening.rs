@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ringstorm_file::read_bounded;
 use ringstorm_lifecycle::conf;
 use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_nimbus::interface::{Content, HeldBlob};
@@ -36,7 +37,7 @@ pub(super) const INCOMING: &str = "incoming";
 const DAMAGED: &str = "damaged";
 
 /// The longest record that is read of a blob, in bytes as it lies.
-const RECORD_BYTES_MAX: u64 = 64 << 20;
+const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// A directory that was opened.
 #[derive(Debug)]
@@ -106,13 +107,16 @@ impl CodeDirectory {
         }
         let path = folder.join(&entry.file);
         let metadata = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        if !metadata.is_file() {
+            return Err(format!("{} is not a file", path.display()));
+        }
         if metadata.len() != entry.bytes {
             return Err(format!("{} has {} bytes, and should have {}", path.display(), metadata.len(), entry.bytes));
         }
         let content = content_of(&key, &path)?;
         // A file is checked by whoever gets it: there may be very many, and they are large.
         if content != Content::Opaque {
-            let sum = fs::read(&path).map(|bytes| sum_of(&bytes)).map_err(|error| error.to_string())?;
+            let sum = read_record(&path).map(|bytes| sum_of(&bytes))?;
             if sum != entry.sha256 {
                 return Err(format!("{} is not what its checksum says", path.display()));
             }
@@ -124,13 +128,7 @@ impl CodeDirectory {
 /// What a blob holds, as far as a nimbus reads it.
 pub(super) fn content_of(key: &NodeName, path: &Path) -> Result<Content, String> {
     let blob = TopologyBlob::of_key(key.as_str()).map(|(_, blob)| blob);
-    let read = || -> Result<Vec<u8>, String> {
-        let bytes = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
-        if bytes > RECORD_BYTES_MAX {
-            return Err(format!("{} is too long for a record", path.display()));
-        }
-        fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
-    };
+    let read = || read_record(path);
     let unreadable = |error: String| format!("{} cannot be read: {error}", path.display());
     match blob {
         None | Some(TopologyBlob::Jar) => Ok(Content::Opaque),
@@ -143,6 +141,10 @@ pub(super) fn content_of(key: &NodeName, path: &Path) -> Result<Content, String>
             Ok(Content::Conf(Arc::new(conf)))
         }
     }
+}
+
+fn read_record(path: &Path) -> Result<Vec<u8>, String> {
+    read_bounded(path, RECORD_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Removes what changes of a group have left, and the group if there is nothing in it; names what does not belong there.

@@ -238,6 +238,33 @@ fn garbage_is_named_and_left_aside() {
 }
 
 #[test]
+fn pipes_in_the_place_of_contents_and_manifests_hold_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("code");
+    store(&mut open(&root).0, &folder, 1).unwrap();
+    let group = root.join("topologies").join(ID);
+    let manifest = group.join(manifest::NAME);
+    let text = fs::read_to_string(&manifest).unwrap();
+    let of = |blob: TopologyBlob| open(&root).0.held().get(&blob.key(ID)).unwrap();
+    let places = [TopologyBlob::Jar, TopologyBlob::Code].map(of);
+    // Empty, as pipes are, as far as the manifest knows.
+    let text =
+        places.iter().fold(text, |text, held| text.replace(&format!("\"bytes\": {}", held.bytes), "\"bytes\": 0"));
+    fs::write(&manifest, text).unwrap();
+    let pipe = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    };
+    places.iter().for_each(|held| pipe(&held.path));
+    let (_, blobs, notes) = open(&root);
+    assert_eq!(held(&blobs), [(TopologyBlob::Conf.key(ID), 1)]);
+    assert_eq!(notes.iter().filter(|note| note.contains("is not a file")).count(), 2, "{notes:#?}");
+    pipe(&manifest);
+    let (_, _, notes) = open(&root);
+    assert!(notes.iter().any(|note| note.contains("it is a pipe, not a file")), "{notes:#?}");
+}
+
+#[test]
 fn keys_that_would_lead_elsewhere_stay_in_the_directory() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("code");

@@ -15,6 +15,7 @@ use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use ringstorm_control::time::Moment;
+use ringstorm_file::open_regular;
 use ringstorm_records::records::{BeginDownloadResult, ListBlobsResult};
 
 use crate::code::{Held, HeldFile};
@@ -185,12 +186,12 @@ impl Downloads {
     fn open(&self, key: &str) -> Result<(HeldFile, File), DownloadError> {
         let held = || self.held.get(key).ok_or_else(|| DownloadError::NoBlob(key.chars().take(300).collect()));
         let found = held()?;
-        match File::open(&found.path) {
+        match open_regular(&found.path) {
             Ok(file) => Ok((found, file)),
             // It was replaced just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let found = held()?;
-                let file = File::open(&found.path)?;
+                let file = open_regular(&found.path)?;
                 Ok((found, file))
             }
             Err(error) => Err(error.into()),

@@ -1,10 +1,10 @@
 //! SHA-256, as text. Threading: pure functions. Errors: those of the file.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use ringstorm_file::open_regular;
 use sha2::{Digest as _, Sha256};
 
 /// How much is read at a time, in bytes.
@@ -29,7 +29,7 @@ pub(crate) fn sum_of(bytes: &[u8]) -> String {
 /// # Errors
 /// It cannot be read.
 pub(crate) fn sum_of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let (mut sum, mut buffer) = (Sha256::new(), vec![0; READ_BYTES]);
     loop {
         match file.read(&mut buffer)? {

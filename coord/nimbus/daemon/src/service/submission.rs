@@ -6,9 +6,8 @@
 //!
 //! Threading: that of the port; files are read by the thread for files. Errors: [`Refusal`].
 
-use std::fs::File;
-
 use ringstorm_caller::CODE_SHA256;
+use ringstorm_file::open_regular;
 use ringstorm_lifecycle as lifecycle;
 use ringstorm_lifecycle::submission::accept;
 use ringstorm_nimbus::interface::{Refusal, Reply, Request, Submission, Upload};
@@ -65,7 +64,7 @@ impl Service {
     /// The file of a submission, and what it is.
     async fn uploaded(&self, location: String) -> Result<(Uploaded, Result<Built, Unfit>), Failure> {
         let machine = self.runnable.machine;
-        let look = move |uploaded: &Uploaded| topology_for(machine, &mut File::open(&uploaded.path)?);
+        let look = move |uploaded: &Uploaded| topology_for(machine, &mut open_regular(&uploaded.path)?);
         let read = self.files.ask(move |files| {
             let uploaded = files.find_upload(&location)?;
             match look(&uploaded) {

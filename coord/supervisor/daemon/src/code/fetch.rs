@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::PoisonError;
 
 use ringstorm_caller::DownloadError;
+use ringstorm_file::open_regular_with;
 use ringstorm_lifecycle::conf;
 use ringstorm_lifecycle::id::TopologyBlob;
 use ringstorm_supervisor::events::{FetchFailure, WorkerTimeouts};
@@ -99,7 +100,12 @@ impl Shared {
 
     fn fetch_content(&self, topology: &str, sha256: &str) -> Result<(), Failure> {
         let (part, place) = (self.local.part(sha256), self.local.code(sha256));
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&part)?;
+        let open = || open_regular_with(OpenOptions::new().read(true).write(true).create(true).truncate(false), &part);
+        let mut file = open().or_else(|error| match error.kind() {
+            // No file, but a pipe, say: it goes, like a part of no use.
+            io::ErrorKind::InvalidInput => disk::remove_file(&part).and_then(|()| open()),
+            _ => Err(error),
+        })?;
         let mut hasher = Sha256::new();
         let offset = hash(&mut file, &mut hasher)?;
         file.seek(io::SeekFrom::End(0))?;

@@ -7,7 +7,7 @@
 //! system, with the path; a topology that is not whole is not here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -277,7 +277,7 @@ pub(super) fn damaged(sha256: &str) -> String {
 
 fn sha256_of(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    hash(&mut disk::open_regular(OpenOptions::new().read(true), path)?, &mut hasher)?;
+    hash(&mut ringstorm_file::open_regular(path)?, &mut hasher)?;
     Ok(hex(hasher))
 }
 

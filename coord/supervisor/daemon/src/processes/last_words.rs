@@ -3,12 +3,10 @@
 //! Invariant: what a worker before it wrote into the same file is not taken for its own, unless it was adopted. Threading:
 //! the worker's guard. Errors: a log that cannot be read has no words.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-
-use crate::disk;
 
 /// The most of the end of a log that is read.
 const TAIL_BYTES_MAX: u64 = 16 << 10;
@@ -52,7 +50,7 @@ impl LogOfWorker {
     }
 
     fn tail(&self) -> std::io::Result<Vec<u8>> {
-        let mut file = disk::open_regular(OpenOptions::new().read(true), &self.file)?;
+        let mut file = ringstorm_file::open_regular(&self.file)?;
         let data = file.metadata()?;
         let own = match self.before {
             Some((inode, bytes)) if inode == data.ino() => bytes,

@@ -4,12 +4,13 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringstorm_file::read_bounded;
 use ringstorm_types::assignment::Assignment;
 
 /// How often a file is looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// A longer file is not an assignment.
-const FILE_BYTES_MAX: u64 = 256 << 20;
+const FILE_BYTES_MAX: usize = 256 << 20;
 
 /// What a source of assignments has to say.
 #[derive(Debug)]
@@ -52,9 +53,8 @@ impl AssignmentFile {
                 format!("the assignment in {} cannot be read: {what}; what ran before goes on", self.path.display());
             Some(AssignmentNews::Unreadable(text))
         };
-        let bytes = match std::fs::metadata(&self.path) {
-            Ok(facts) if facts.len() > FILE_BYTES_MAX => Err(format!("it has {} bytes", facts.len())),
-            Ok(_) => std::fs::read(&self.path).map_err(|error| error.to_string()),
+        let bytes = match read_bounded(&self.path, FILE_BYTES_MAX) {
+            Ok(bytes) => Ok(bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => return Some(AssignmentNews::Withdrawn),
             Err(error) => Err(error.to_string()),
         };

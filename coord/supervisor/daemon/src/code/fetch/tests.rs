@@ -153,6 +153,16 @@ fn a_failure_says_whether_another_host_would_be_better_off() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_part_holds_nobody_up() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let world = World::new();
+    world.has("a-1-1", b"code");
+    let part = world.folder.path().join(format!("supervisor/code/{}.part", sha256(b"code")));
+    mknodat(CWD, &part, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    world.fetch("a-1-1").unwrap();
+}
+
+#[test]
 fn what_was_changed_after_it_was_checked_is_not_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();

@@ -58,3 +58,19 @@ fn what_is_no_assignment_is_said_once_and_costs_nothing_else() {
     put(&path, &whole);
     assert!(matches!(file.look(), Some(AssignmentNews::Current(_))));
 }
+
+#[test]
+fn what_is_no_file_is_refused_at_once_and_takes_no_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    for (path, wanted) in
+        [(pipe.as_path(), "a pipe"), ("/dev/zero".as_ref(), "a device"), (directory.path(), "a folder")]
+    {
+        match AssignmentFile::new(path).look() {
+            Some(AssignmentNews::Unreadable(text)) => assert!(text.contains(wanted), "{text}"),
+            other => panic!("{path:?}: {other:?}"),
+        }
+    }
+}
