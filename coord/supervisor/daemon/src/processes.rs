@@ -237,7 +237,7 @@ impl Shared {
         self.outlet.note(&format!(
             "slot {port}: the worker of {topology} (incarnation {incarnation}) is sent {signal}: {why}"
         ));
-        self.history.add(port, incarnation, &topology, What::Stopped { signal: signal.to_owned(), why });
+        self.remember((port, incarnation), &topology, What::Stopped { signal: signal.to_owned(), why });
         true
     }
 
@@ -258,11 +258,18 @@ impl Shared {
         known.running = Some(running);
     }
 
+    /// Adds to the history; what keeps it from being written is said when it begins.
+    fn remember(&self, (port, incarnation): Id, topology: &str, what: What) {
+        if let Some(news) = self.history.add(port, incarnation, topology, what) {
+            self.outlet.note(&news.to_string());
+        }
+    }
+
     /// There is and was no process.
     fn not_started(&self, (port, incarnation): Id, kind: StartFailure, why: &str) {
         let known = self.table().remove(&(port, incarnation));
         let topology = known.map(|known| known.topology).unwrap_or_default();
-        self.history.add(port, incarnation, &topology, What::NotStarted { why: format!("{kind}: {why}") });
+        self.remember((port, incarnation), &topology, What::NotStarted { why: format!("{kind}: {why}") });
         self.outlet.tell(ProcessEvent::StartFailed { port, incarnation, kind, why: why.to_owned() });
     }
 

@@ -5,6 +5,7 @@
 //!
 //! Threading: whoever calls waits. Errors: [`NotTold`].
 
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ use crate::state;
 /// Between two looks at the state.
 const LOOK_PERIOD: Duration = Duration::from_millis(20);
 
+/// Between two looks whether it is one's turn.
+const TURN_PERIOD: Duration = Duration::from_millis(2);
+
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
@@ -32,24 +36,45 @@ pub enum Told {
     NotYet,
 }
 
-/// Why a supervisor cannot be told.
+/// Why a supervisor cannot be told: nothing has changed.
 #[derive(Debug, thiserror::Error)]
-#[error("the supervisor of this host cannot be told at {}: {why}; look whether it runs, as which user, and with which \
-         storm.local.dir", .socket.display())]
-pub struct NotTold {
-    socket: PathBuf,
-    why: String,
+pub enum NotTold {
+    /// Its socket takes nothing.
+    #[error("the supervisor of this host cannot be told at {}: {why}; look whether it runs, as which user, and with which \
+             storm.local.dir", .socket.display())]
+    Socket {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// None runs, and it cannot be noted for the next one.
+    #[error(
+        "no supervisor runs on this host, and its local state, by which the next one would know, cannot be changed: \
+             {0}; mend that, and say it again"
+    )]
+    State(String),
+    /// Other commands tell it something, one after the other.
+    #[error(
+        "the supervisor of this host was not told: other such commands were being taken up meanwhile; say it again, \
+             if it is still wanted"
+    )]
+    Busy,
 }
 
-/// Tells the supervisor below this `storm.local.dir`, and waits for at most this long until it has taken it up.
+/// Tells the supervisor below this `storm.local.dir`, and waits for at most this long until it has taken it up, once it is
+/// this one's turn, which is waited for as long at most.
+///
+/// Commands take turns, so that none is overtaken by one that says the opposite, and waits for what has come and gone.
 ///
 /// # Errors
 /// It cannot be told, and none has ever run there, or what the last one has left cannot be changed.
 pub fn tell_service(local_dir: &Path, says: OperatorSays, limit: Duration) -> Result<Told, NotTold> {
     let layout = Layout::new(local_dir, local_dir);
     let socket = layout.control_socket();
-    let failed = |why: String| NotTold { socket: socket.clone(), why };
+    let failed = |why: String| NotTold::Socket { socket: socket.clone(), why };
     let is_out = says == OperatorSays::OutOfService;
+    let _turn = turn(&layout.supervisor(), Instant::now() + limit)?;
     let deadline = Instant::now() + limit;
     while let Err(error) = send(&socket, says) {
         let is_away = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
@@ -57,7 +82,7 @@ pub fn tell_service(local_dir: &Path, says: OperatorSays, limit: Duration) -> Re
             return Err(failed(error.to_string()));
         }
         match DirectoryLock::take(local_dir, "supervisor") {
-            Ok(_lock) => return note(&layout, is_out).map(|()| Told::Noted).map_err(failed),
+            Ok(_lock) => return note(&layout, is_out).map(|()| Told::Noted).map_err(NotTold::State),
             // It is starting, or ending.
             Err(LockError::Held { .. }) if Instant::now() < deadline => std::thread::sleep(LOOK_PERIOD),
             Err(other) => return Err(failed(format!("{error}, and {other}"))),
@@ -71,6 +96,20 @@ pub fn tell_service(local_dir: &Path, says: OperatorSays, limit: Duration) -> Re
             return Ok(Told::NotYet);
         }
         std::thread::sleep(LOOK_PERIOD);
+    }
+}
+
+/// The turn of one who tells, for as long as the file is open: a lock of the folder, which takes no room on a full disk.
+/// `None` where it cannot be locked; whoever tells goes on without.
+fn turn(folder: &Path, deadline: Instant) -> Result<Option<File>, NotTold> {
+    let Ok(folder) = File::open(folder) else { return Ok(None) };
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(Some(folder)),
+            Err(TryLockError::Error(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(NotTold::Busy),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(TURN_PERIOD),
+        }
     }
 }
 
@@ -127,6 +166,48 @@ mod tests {
         assert_eq!(Datagram::from_bytes(&bytes[..count]), Ok(Datagram::Operator(says)));
         state::save(&layout, &LocalState { is_out_of_service: true, ..LocalState::default() }).unwrap();
         assert_eq!(tell_service(folder.path(), says, Duration::from_millis(50)).unwrap(), Told::TakenUp);
+    }
+
+    #[test]
+    fn opposite_orders_take_turns_and_each_is_taken_up() {
+        let (folder, layout) = folder_with(&LocalState::default());
+        let socket = UnixDatagram::bind(layout.control_socket()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let tell = |says| tell_service(folder.path(), says, Duration::from_secs(20)).unwrap();
+        std::thread::scope(|scope| {
+            let orders: Vec<_> = (0..30)
+                .map(|at| if at % 2 == 0 { OperatorSays::OutOfService } else { OperatorSays::InService })
+                .map(|says| scope.spawn(move || tell(says)))
+                .collect();
+            let mut bytes = [0; 512];
+            while orders.iter().any(|order| !order.is_finished()) {
+                // As a supervisor does that takes up what has come, and saves once.
+                let mut last = None;
+                while let Ok(count) = socket.recv(&mut bytes) {
+                    last = Some(
+                        Datagram::from_bytes(&bytes[..count]) == Ok(Datagram::Operator(OperatorSays::OutOfService)),
+                    );
+                }
+                if let Some(is_out_of_service) = last {
+                    state::save(&layout, &LocalState { is_out_of_service, ..LocalState::default() }).unwrap();
+                }
+            }
+            for order in orders {
+                assert_eq!(order.join().unwrap(), Told::TakenUp);
+            }
+        });
+        let _turn = turn(&layout.supervisor(), Instant::now()).unwrap();
+        let error = tell_service(folder.path(), OperatorSays::InService, Duration::from_millis(10)).unwrap_err();
+        assert!(error.to_string().contains("was not told: other such commands"), "{error}");
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_changed_is_what_the_error_speaks_of() {
+        let (folder, layout) = folder_with(&LocalState::default());
+        std::fs::write(layout.local_state(), "{").unwrap();
+        let error = tell_service(folder.path(), OperatorSays::OutOfService, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.starts_with("no supervisor runs on this host, and its local state"), "{error}");
+        assert!(!error.contains("control.sock"), "{error}");
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! beginning of the new one, and one that comes later is taken up.
 //!
 //! Invariants: memory is bounded, however long a file or a line is. Threading: one thread. Errors: a folder that is not
-//! there is a [`Failure`]; a file that cannot be read is passed over until it can.
+//! there is a [`Failure`]; a file that cannot be read is named, and passed over until it can.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +37,13 @@ pub(crate) fn logs(conf: &Conf, arguments: &Logs, json: bool) -> Result<Status, 
     let id = newest_id(&root, &arguments.name)?;
     let mut shown = Shown::new(root.join(&id), arguments.port, json);
     let mut text = shown.begin(arguments.lines);
+    if shown.files.is_empty() && !shown.unreadable.is_empty() && !arguments.follow {
+        return Err(Failure::new(format!(
+            "{}; move what is there out of the way, and the worker's log goes on there",
+            shown.unreadable.join("; ")
+        )));
+    }
+    shown.unreadable.iter().for_each(|why| output::say(&format!("note: {why}; it is left out")));
     if shown.files.is_empty() && !arguments.follow {
         return Err(Failure::new(format!(
             "no worker of {id} has written on this host{}; `ringstorm status {}` shows where its workers are",
@@ -111,6 +118,8 @@ struct Shown {
     folder: PathBuf,
     port: Option<u16>,
     files: BTreeMap<u16, Followed>,
+    /// What was there at the beginning and cannot be read, with why.
+    unreadable: Vec<String>,
     /// Whose lines were shown last, so that a head is shown only when that changes.
     last: Option<u16>,
     /// For programs: one object for each line.
@@ -127,7 +136,7 @@ struct Followed {
 
 impl Shown {
     fn new(folder: PathBuf, port: Option<u16>, json: bool) -> Self {
-        Self { folder, port, files: BTreeMap::new(), last: None, json, begun: BTreeMap::new() }
+        Self { folder, port, files: BTreeMap::new(), unreadable: Vec::new(), last: None, json, begun: BTreeMap::new() }
     }
 
     fn path(&self, port: u16) -> PathBuf {
@@ -146,11 +155,16 @@ impl Shown {
     fn begin(&mut self, lines: usize) -> String {
         let mut text = String::new();
         for port in self.ports() {
-            let Ok(mut followed) = open(&self.path(port)) else { continue };
-            if let Ok(tail) = followed.tail(lines) {
-                self.append(&mut text, port, &tail);
+            let path = self.path(port);
+            let opened = open(&path).and_then(|mut followed| Ok((followed.tail(lines)?, followed)));
+            match opened {
+                Ok((tail, followed)) => {
+                    self.append(&mut text, port, &tail);
+                    self.files.insert(port, followed);
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => self.unreadable.push(format!("{} cannot be read: {error}", path.display())),
             }
-            self.files.insert(port, followed);
         }
         text
     }

@@ -2,6 +2,7 @@
 //! host.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use ringstorm_conf::Conf;
@@ -35,7 +36,10 @@ pub(crate) fn status(conf: &Conf, name: &str, json: bool) -> Result<Status, Fail
         window: Some(ALL_TIME.into()),
         is_include_sys: Some(false),
     };
-    let events = events_here(&conf.local_dir(), &summary.id);
+    let (events, unreadable) = events_here(&conf.local_dir(), &summary.id);
+    unreadable
+        .iter()
+        .for_each(|why| output::say(&format!("note: what became of workers on this host is not shown: {why}")));
     let now = now_secs();
     let page = match ask_once(conf, &method) {
         Ok(page) => page,
@@ -114,13 +118,18 @@ fn json_of(
     value
 }
 
-/// What became of workers of a topology on this host: of its supervisor, or of those that `dev` has below its folder.
-fn events_here(local_dir: &Path, topology: &str) -> Vec<Entry> {
-    let mut events: Vec<Entry> =
-        supervisor_folders(local_dir).iter().flat_map(|folder| history::read(folder)).collect();
+/// What became of workers of a topology on this host: of its supervisor, or of those that `dev` has below its folder; and
+/// which files cannot be read.
+fn events_here(local_dir: &Path, topology: &str) -> (Vec<Entry>, Vec<io::Error>) {
+    let (mut events, mut unreadable) = (Vec::new(), Vec::new());
+    for folder in supervisor_folders(local_dir) {
+        let (found, errors) = history::look(&folder);
+        events.extend(found);
+        unreadable.extend(errors);
+    }
     events.retain(|event| event.topology == topology);
     events.sort_by_key(|event| event.time_ms);
-    events
+    (events, unreadable)
 }
 
 /// For people.

@@ -130,6 +130,29 @@ fn what_is_no_file_is_no_configuration_and_holds_nobody_up() {
 }
 
 #[test]
+fn what_is_no_log_is_named_and_noted_beside_one_that_is() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let terminal = Terminal::alone();
+    let folder = "logs/workers-artifacts/words-1-100";
+    std::fs::create_dir_all(terminal.folder().join(folder).join("6700/worker.log")).unwrap();
+    std::fs::create_dir_all(terminal.folder().join(folder).join("6701")).unwrap();
+    std::fs::create_dir_all(terminal.folder().join(folder).join("6703")).unwrap();
+    let pipe = terminal.folder().join(folder).join("6701/worker.log");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let (code, said) = terminal.fails(&["logs", "words"]);
+    assert_eq!(code, 1);
+    for what in ["6700/worker.log cannot be read: it is a folder", "6701/worker.log cannot be read: it is a pipe"] {
+        assert!(said.contains(what) && !said.contains("no worker of"), "{said}");
+    }
+    terminal.write("logs/workers-artifacts/words-1-100/6702/worker.log", "a line\n");
+    let output = terminal.types(&["logs", "words"]);
+    assert_eq!((output.status.code(), text(&output.stdout).contains("a line")), (Some(0), true));
+    let said = text(&output.stderr);
+    assert!(said.contains("note: ") && said.contains("6701/worker.log cannot be read: it is a pipe"), "{said}");
+    assert!(!said.contains("6703"), "{said}");
+}
+
+#[test]
 fn logs_reach_a_program_as_they_were_written() {
     let terminal = Terminal::alone();
     terminal.write("logs/workers-artifacts/words-1-100/6700/worker.log", "a\tb\x1b[31mred\x1b[0m\n");

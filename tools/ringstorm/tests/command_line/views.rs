@@ -69,6 +69,21 @@ fn a_topology_without_a_page_is_shown_as_far_as_it_is_known() {
 }
 
 #[test]
+fn a_history_of_workers_that_cannot_be_read_is_noted_with_why() {
+    let nimbus = recorded().start();
+    let terminal = Terminal::at(&nimbus);
+    let said = |terminal: &Terminal| {
+        let output = terminal.types(&["status", "words"]);
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr)
+    };
+    assert_eq!(said(&terminal), "");
+    std::fs::create_dir_all(terminal.folder().join("storm-local/workers/history")).unwrap();
+    let said = said(&terminal);
+    assert!(said.starts_with("note: ") && said.contains("workers/history cannot be read: it is a folder"), "{said}");
+}
+
+#[test]
 fn a_cluster_is_shown_with_its_slots() {
     let nimbus = recorded().start();
     let terminal = Terminal::at(&nimbus);

@@ -246,7 +246,7 @@ fn pipes_in_the_place_of_contents_and_manifests_hold_nobody_up() {
     let manifest = group.join(manifest::NAME);
     let text = fs::read_to_string(&manifest).unwrap();
     let of = |blob: TopologyBlob| open(&root).0.held().get(&blob.key(ID)).unwrap();
-    let places = [TopologyBlob::Jar, TopologyBlob::Code].map(|blob| of(blob));
+    let places = [TopologyBlob::Jar, TopologyBlob::Code].map(of);
     // Empty, as pipes are, as far as the manifest knows.
     let text =
         places.iter().fold(text, |text, held| text.replace(&format!("\"bytes\": {}", held.bytes), "\"bytes\": 0"));

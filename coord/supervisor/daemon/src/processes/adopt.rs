@@ -75,7 +75,7 @@ fn adopted(
     let known = Known { running: Some(Running { pid, pidfd: Arc::clone(&pidfd) }), ..Known::new(&topology) };
     shared.table().insert(id, known);
     let number = pid.as_raw_nonzero().get().unsigned_abs();
-    shared.history.add(port, incarnation, &topology, What::Adopted { pid: number });
+    shared.remember((port, incarnation), &topology, What::Adopted { pid: number });
     shared.outlet.note(&format!(
         "slot {port}: the worker of {topology} (incarnation {incarnation}, process {pid}) runs, and goes on"
     ));
@@ -118,7 +118,7 @@ fn clean(shared: &Shared, (port, incarnation): Id, folder: &Path) {
         why: "it ended while no supervisor ran".to_owned(),
         orphans: sweep(folder).unwrap_or_else(|count| count),
     };
-    shared.history.add(port, incarnation, &topology, what);
+    shared.remember((port, incarnation), &topology, what);
     if let Err(error) = disk::remove_folder(folder) {
         shared.outlet.note(&format!("slot {port}: what a worker has left stays: {error}"));
     }

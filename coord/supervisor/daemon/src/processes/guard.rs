@@ -63,7 +63,7 @@ pub(super) fn start(shared: &Shared, worker: &StartWorker) {
             shared.started(id, Running { pid, pidfd: Arc::clone(&started.pidfd) });
             let number = pid.as_raw_nonzero().get().unsigned_abs();
             let what = What::Started { pid: number, assignment_version: worker.version };
-            shared.history.add(port, incarnation, &worker.topology, what);
+            shared.remember((port, incarnation), &worker.topology, what);
             shared.outlet.note(&format!(
                 "slot {port}: started the worker of {} (incarnation {incarnation}, process {pid})",
                 worker.topology
@@ -175,7 +175,7 @@ fn finish(shared: &Shared, guarded: Guarded) {
     };
     let is_wanted = known.ending.as_ref().is_some_and(|ending| ending.is_wanted);
     let what = What::Ended { how: exit.to_string(), why: why.clone(), orphans: orphans.unwrap_or_else(|count| count) };
-    shared.history.add(port, incarnation, &topology, what);
+    shared.remember((port, incarnation), &topology, what);
     shared.outlet.note(&format!("{who} {exit}: {why}"));
     if !is_wanted {
         let text = log.told(&format!("its worker in slot {port} of {} {exit}: {why}", shared.how.host));

@@ -30,6 +30,19 @@ fn a_topology_that_is_gone_has_its_worker_asked_to_end_and_leaves_nothing() {
 }
 
 #[test]
+fn a_history_that_cannot_be_written_is_named_once_in_the_log() {
+    let Some(world) = World::start(&[(WORDS, "is fine")], &json!({})) else { return };
+    std::fs::create_dir(world.local_dir().join("workers/history")).unwrap();
+    let port = world.ports[0];
+    world.assign(WORDS, 1, &[(port, &[1])]);
+    world.wait_until_up(port);
+    world.kill(WORDS);
+    world.eventually("its worker ended", || world.log().contains("was ended by signal 15").then_some(()));
+    let log = world.log();
+    assert_eq!(log.matches("workers/history cannot be written: it is a folder, not a file").count(), 1, "{log}");
+}
+
+#[test]
 fn a_slot_with_other_executors_gets_a_new_process_with_a_higher_incarnation() {
     let Some(world) = World::start(&[(WORDS, "is fine")], &json!({})) else { return };
     let port = world.ports[0];
