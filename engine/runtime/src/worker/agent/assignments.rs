@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: usize = 256 << 20;
 pub enum AssignmentNews {
     /// The assignment is this one now.
     Current(Box<Assignment>),
-    /// It could not be read: the worker goes on by what it has, and shows this to whoever runs it.
+    /// It could not be read, and why: the worker goes on by what it has, and shows this to whoever runs it.
     Unreadable(String),
     /// The topology has none any more: the worker ends.
     Withdrawn,
@@ -49,8 +49,7 @@ impl AssignmentFile {
     /// What there is to say of the file now, if that is new.
     fn look(&mut self) -> Option<AssignmentNews> {
         let unreadable = |what: &dyn std::fmt::Display| {
-            let text =
-                format!("the assignment in {} cannot be read: {what}; what ran before goes on", self.path.display());
+            let text = format!("the assignment in {} cannot be read: {what}", self.path.display());
             Some(AssignmentNews::Unreadable(text))
         };
         let bytes = match read_bounded(&self.path, FILE_BYTES_MAX) {

@@ -125,7 +125,7 @@ pub(crate) fn hear_assignments(source: &mut dyn Assignments, tell: impl Fn(Instr
     loop {
         let (instruction, is_over) = match source.next() {
             AssignmentNews::Current(assignment) => (Instruction::Assignment(assignment), false),
-            AssignmentNews::Unreadable(text) => (Instruction::Note(text), false),
+            AssignmentNews::Unreadable(why) => (Instruction::Note(format!("{why}; what ran before goes on")), false),
             AssignmentNews::Withdrawn => (Instruction::End, true),
         };
         if !tell(instruction) || is_over {
