@@ -17,6 +17,9 @@ pub(crate) fn resolve(host: &str, port: u16, deadline: Deadline) -> Result<Vec<S
     if let Ok(address) = bare.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
+    let too_long = || format!("the look-up of the host name {host} took too long");
+    // No thread for what nobody can wait for.
+    let limit = deadline.left().ok_or_else(too_long)?;
     let (sender, receiver) = sync_channel(1);
     let name = host.to_owned();
     let look_up = move || {
@@ -28,12 +31,11 @@ pub(crate) fn resolve(host: &str, port: u16, deadline: Deadline) -> Result<Vec<S
         .name("name-look-up".into())
         .spawn(look_up)
         .map_err(|error| format!("no thread can be started for the look-up of {host}: {error}"))?;
-    let limit = deadline.left().unwrap_or_default();
     match receiver.recv_timeout(limit) {
         Ok(Ok(found)) if !found.is_empty() => Ok(found),
         Ok(Ok(_)) => Err(format!("the host name {host} has no address")),
         Ok(Err(error)) => Err(format!("the host name {host} cannot be looked up: {error}")),
-        Err(_) => Err(format!("the look-up of the host name {host} took too long")),
+        Err(_) => Err(too_long()),
     }
 }
 

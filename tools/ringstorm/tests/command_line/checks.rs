@@ -7,24 +7,39 @@ use serde_json::Value;
 use crate::{Terminal, text};
 
 /// The findings about something: verdict, what was said, what to do.
-fn findings(terminal: &Terminal, words: &[&str], what: &str) -> (Option<i32>, Vec<(String, String, String)>) {
-    let words: Vec<&str> = ["check", "--json"].iter().chain(words).copied().collect();
-    let output = terminal.types(&words);
-    let found: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {} {}", text(&output.stdout), text(&output.stderr)));
-    let all = found["findings"].as_array().unwrap().clone();
-    let word = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
-    let about = all.iter().filter(|finding| finding["what"] == what);
-    let about = about.map(|finding| (word(finding, "verdict"), word(finding, "said"), word(finding, "mend")));
-    (output.status.code(), about.collect())
+/// What one `check` found.
+struct Checked {
+    code: Option<i32>,
+    findings: Vec<Value>,
+}
+
+impl Checked {
+    fn by(terminal: &Terminal, words: &[&str]) -> Self {
+        let words: Vec<&str> = ["check", "--json"].iter().chain(words).copied().collect();
+        let output = terminal.types(&words);
+        let found: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", text(&output.stdout), text(&output.stderr)));
+        Self { code: output.status.code(), findings: found["findings"].as_array().unwrap().clone() }
+    }
+
+    /// Verdict, words and what mends it, of each finding about this.
+    fn all(&self, what: &str) -> Vec<(String, String, String)> {
+        let word = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let about = self.findings.iter().filter(|finding| finding["what"] == what);
+        about.map(|finding| (word(finding, "verdict"), word(finding, "said"), word(finding, "mend"))).collect()
+    }
+
+    fn one(&self, what: &str) -> (String, String, String) {
+        let mut found = self.all(what);
+        assert_eq!(found.len(), 1, "{what}: {found:?}");
+        let found = found.remove(0);
+        assert!(found.0 != "fails" || self.code == Some(1), "{:?}: {found:?}", self.code);
+        found
+    }
 }
 
 fn one(terminal: &Terminal, words: &[&str], what: &str) -> (String, String, String) {
-    let (code, mut found) = findings(terminal, words, what);
-    assert_eq!(found.len(), 1, "{what}: {found:?}");
-    let found = found.remove(0);
-    assert!(found.0 != "fails" || code == Some(1), "{code:?}: {found:?}");
-    found
+    Checked::by(terminal, words).one(what)
 }
 
 /// Nobody listens there.
@@ -90,9 +105,9 @@ fn a_client_needs_a_nimbus() {
 
 #[test]
 fn each_misspelled_key_is_a_finding_of_its_own() {
-    let (code, found) =
-        findings(&Terminal::alone(), &["-c", "nimbus.seed=a", "-c", "topology.worker=1"], "configuration");
-    assert_eq!((code, found.len()), (Some(1), 2), "{found:?}");
+    let checked = Checked::by(&Terminal::alone(), &["-c", "nimbus.seed=a", "-c", "topology.worker=1"]);
+    let found = checked.all("configuration");
+    assert_eq!((checked.code, found.len()), (Some(1), 2), "{found:?}");
     assert!(found[0].1.starts_with("\"nimbus.seed\"") && found[1].1.starts_with("\"topology.worker\""), "{found:?}");
 }
 
@@ -113,11 +128,12 @@ fn in_the_folder_of_dev_its_supervisors_are_looked_at() {
     conf("supervisor-2", busy);
     let words = [&["supervisor", "-c", "storm.local.dir=dev", "-c", "ringstorm.bind.address=127.0.0.1"][..], &NOWHERE];
     let words = words.concat();
-    assert_eq!(one(&terminal, &words, "port 29999").0, "ok");
-    assert_eq!(one(&terminal, &words, &format!("port {busy}")).0, "fails");
-    assert_eq!(findings(&terminal, &words, "port 6700").1, [], "nobody uses Storm's own ports");
-    assert_eq!(one(&terminal, &words, "CPUs").0, "ok");
-    assert_eq!(findings(&terminal, &words, "control socket").1.len(), 2);
+    let checked = Checked::by(&terminal, &words);
+    assert_eq!(checked.one("port 29999").0, "ok");
+    assert_eq!(checked.one(&format!("port {busy}")).0, "fails");
+    assert_eq!(checked.all("port 6700"), [], "nobody uses Storm's own ports");
+    assert_eq!(checked.one("CPUs").0, "ok");
+    assert_eq!(checked.all("control socket").len(), 2);
     // Its worker has it rightly.
     std::fs::create_dir_all(terminal.folder().join(format!("dev/supervisor-2/workers/{busy}-7"))).unwrap();
     assert_eq!(one(&terminal, &words, &format!("port {busy}")).0, "ok");
