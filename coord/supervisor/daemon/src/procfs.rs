@@ -5,10 +5,11 @@
 //! what cannot be read is left out; processes of other users mostly cannot.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 /// The most that is read of a file, in bytes: an environment may be large, and is not worth more.
@@ -17,10 +18,13 @@ const READ_MAX: u64 = 4 << 20;
 /// What is read of an environment at first, in bytes: most are smaller.
 const READ_AT_ONCE: usize = 16 << 10;
 
+/// Among the flags of a process (PF_KTHREAD of Linux).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// How often a process in the middle of `exec` is looked at again, and after which pause: until it has an environment it
 /// cannot be told from one that never had any. It takes microseconds, unless the host or its disk is held up.
-const EXEC_LOOKS: u32 = 200;
-const EXEC_PAUSE: Duration = Duration::from_millis(1);
+const EXEC_LOOKS: u32 = 5000;
+const EXEC_PAUSE: Duration = Duration::from_micros(20);
 
 /// What `/proc/<pid>/stat` says (proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub(crate) struct Stat {
     pub(crate) resident_pages: u64,
     /// Whether it was started without any variable. One in the middle of `exec` has no environment yet, not an empty one.
     is_bare: bool,
+    /// Whether it has let go of its memory: it is about to be over.
+    is_leaving: bool,
 }
 
 impl Stat {
@@ -48,14 +54,16 @@ impl Stat {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let is_of_kernel = number(6)? & KERNEL_THREAD != 0;
         Some(Self {
             state: fields.first()?.chars().next()?,
             group: fields.get(2)?.parse().ok()?,
             started: number(19)?,
             resident_pages: number(21)?,
-            // Threads of the kernel and processes that are over have no memory. Where the code ends is known only after
-            // `exec` has laid out the environment (create_elf_tables and load_elf_binary of Linux).
-            is_bare: number(20)? == 0 || number(24).is_some_and(|end| end > 0) && number(47) == number(48),
+            // Threads of the kernel have no memory. Where the code ends is known only after `exec` has laid out the
+            // environment (create_elf_tables and load_elf_binary of Linux).
+            is_bare: is_of_kernel || number(24).is_some_and(|end| end > 0) && number(47) == number(48),
+            is_leaving: !is_of_kernel && number(20)? == 0,
         })
     }
 
@@ -77,31 +85,56 @@ fn pid_of(text: &str) -> Option<Pid> {
 
 /// What a process was started with as the value of a variable; `None` if it has none, or it cannot be read.
 pub(crate) fn variable(pid: Pid, name: &str) -> Option<Vec<u8>> {
-    let bytes = environment(pid)?;
-    let value = |setting: &[u8]| setting.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
-    bytes.split(|byte| *byte == 0).find_map(value)
-}
-
-fn environment(pid: Pid) -> Option<Vec<u8>> {
-    let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
     for _ in 0..EXEC_LOOKS {
-        let bytes = read_at_once(&File::open(&path).ok()?)?;
-        if !bytes.is_empty() || Stat::of(pid)?.is_bare {
-            return Some(bytes);
+        match variable_now(pid, name) {
+            Now::InExec => std::thread::sleep(EXEC_PAUSE),
+            Now::Is(value) => return value,
+            Now::Gone => return None,
         }
-        std::thread::sleep(EXEC_PAUSE);
     }
     None
 }
 
-/// What a file of `/proc` holds, by one call: what comes by several breaks off where the process calls `exec` in between.
-fn read_at_once(file: &File) -> Option<Vec<u8>> {
+/// What can be said of a process at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Now<T> {
+    /// This.
+    Is(T),
+    /// It is in the middle of `exec`, and has no environment yet.
+    InExec,
+    /// It is not there, or is over.
+    Gone,
+}
+
+/// As [`variable`], without waiting.
+pub(crate) fn variable_now(pid: Pid, name: &str) -> Now<Option<Vec<u8>>> {
+    let bytes = match environment(pid) {
+        Ok(bytes) => bytes,
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)) => return Now::Gone,
+        // It is of another user.
+        Err(_) => return Now::Is(None),
+    };
+    if bytes.is_empty() {
+        match Stat::of(pid) {
+            Some(stat) if stat.is_over() || stat.is_leaving => return Now::Gone,
+            Some(stat) if stat.is_bare => return Now::Is(None),
+            Some(_) => return Now::InExec,
+            None => return Now::Gone,
+        }
+    }
+    let value = |setting: &[u8]| setting.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+    Now::Is(bytes.split(|byte| *byte == 0).find_map(value))
+}
+
+/// By one call: what comes by several breaks off where the process calls `exec` in between.
+fn environment(pid: Pid) -> io::Result<Vec<u8>> {
+    let file = File::open(format!("/proc/{}/environ", pid.as_raw_nonzero()))?;
     let mut bytes = vec![0; READ_AT_ONCE];
     loop {
-        let count = file.read_at(&mut bytes, 0).ok()?;
+        let count = file.read_at(&mut bytes, 0)?;
         if count < bytes.len() || count >= READ_MAX as usize {
             bytes.truncate(count);
-            return Some(bytes);
+            return Ok(bytes);
         }
         bytes.resize(bytes.len() * 4, 0);
     }
@@ -161,17 +194,20 @@ mod tests {
 
     #[test]
     fn a_stat_is_read_whatever_the_name_is() {
-        let text = |memory: &str, code: &str, environment: &str| {
-            let (before, between) =
-                ("12 (a) S b) R 1 11 11 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 777", " 0".repeat(22));
-            Stat::parse(&format!("{before} {memory} 42 18446744073709551615 {code}{between} {environment} 0"))
+        let text = |flags: &str, memory: &str, code: &str, environment: &str| {
+            let (counts, between) = ("1 2 3 4 5 6 7 8 20 0 3 0 777", " 0".repeat(22));
+            let text =
+                format!("12 (a) S b) R 1 11 11 0 -1 {flags} {counts} {memory} 42 18446744073709551615 {code}{between}");
+            Stat::parse(&format!("{text} {environment} 0"))
         };
-        let stat = Stat { state: 'R', group: 11, started: 777, resident_pages: 42, is_bare: false };
-        assert_eq!(text("1000", "1 2", "8 9"), Some(stat));
-        let is_bare = |memory, code, environment| text(memory, code, environment).unwrap().is_bare;
-        assert!(is_bare("1000", "1 2", "8 8"));
-        // In the middle of exec, before and while the environment is laid out; a thread of the kernel.
-        assert!(!is_bare("1000", "0 0", "0 0") && !is_bare("1000", "0 0", "8 8") && is_bare("0", "0 0", "0 0"));
+        let user = "4194560";
+        let stat = Stat { state: 'R', group: 11, started: 777, resident_pages: 42, is_bare: false, is_leaving: false };
+        assert_eq!(text(user, "1000", "1 2", "8 9"), Some(stat));
+        assert_eq!(text(user, "1000", "1 2", "8 8"), Some(Stat { is_bare: true, ..stat }));
+        // In the middle of exec, before and while the environment is laid out.
+        assert_eq!((text(user, "1000", "0 0", "0 0"), text(user, "1000", "0 0", "8 8")), (Some(stat), Some(stat)));
+        assert_eq!(text(user, "0", "0 0", "0 0"), Some(Stat { is_leaving: true, ..stat }));
+        assert_eq!(text("2129984", "0", "0 0", "0 0"), Some(Stat { is_bare: true, ..stat }));
         for bad in ["", "12 (a", "12 (a) R", "12 (a) R 1 x"] {
             assert_eq!(Stat::parse(bad), None, "{bad}");
         }
