@@ -199,8 +199,8 @@ fn spouts_are_asked_when_it_is_ordered_and_not_before() {
     assert_eq!(running.end().unwrap(), WorkerEnd::Stopped { pending: 0, in_flight: 0 });
 }
 
-#[test]
-fn while_a_topology_ends_spouts_are_asked_for_what_fails_and_nothing_else() {
+/// A topology that ends while each of its messages fails, and how many were new until then.
+fn ending_while_all_fails() -> (Running, u64) {
     let running = Running::start(1);
     running.shared.fails.store(true, Ordering::SeqCst);
     running.order(WorkerOrder::SetActive(true));
@@ -208,6 +208,12 @@ fn while_a_topology_ends_spouts_are_asked_for_what_fails_and_nothing_else() {
     running.order(WorkerOrder::Drain { limit: LIMIT });
     std::thread::sleep(Duration::from_millis(200));
     let new = running.shared.new.load(Ordering::SeqCst);
+    (running, new)
+}
+
+#[test]
+fn while_a_topology_ends_spouts_are_asked_for_what_fails_and_nothing_else() {
+    let (running, new) = ending_while_all_fails();
     running.wait_for_emits();
     assert_eq!(running.shared.new.load(Ordering::SeqCst), new, "what fails is emitted again, and nothing is new");
     running.shared.fails.store(false, Ordering::SeqCst);
@@ -233,13 +239,7 @@ fn while_a_topology_ends_spouts_are_asked_for_what_fails_and_nothing_else() {
 /// What is refused then fails once more, and is asked for once more: not twice, which would let in what is new.
 #[test]
 fn while_a_topology_ends_a_refused_emit_lets_nothing_new_in() {
-    let running = Running::start(1);
-    running.shared.fails.store(true, Ordering::SeqCst);
-    running.order(WorkerOrder::SetActive(true));
-    running.wait_for_emits();
-    running.order(WorkerOrder::Drain { limit: LIMIT });
-    std::thread::sleep(Duration::from_millis(200));
-    let new = running.shared.new.load(Ordering::SeqCst);
+    let (running, new) = ending_while_all_fails();
     running.shared.is_refused.store(true, Ordering::SeqCst);
     running.wait_for_emits();
     running.shared.is_refused.store(false, Ordering::SeqCst);
